@@ -1,0 +1,84 @@
+import type { Clock } from '../clock.js';
+
+interface Alarm {
+  readonly atMs: number;
+  readonly sequence: number;
+  readonly callback: () => void;
+}
+
+/** Turns of the real event loop given to promises and I/O after each alarm; a claim, a handler and a settle need three. */
+const TURNS_PER_ALARM = 5;
+
+/**
+ * Time that stands still until it is told to move. Alarms ring in due order, each at its own instant, and what they
+ * start gets a chance to run before time moves on.
+ */
+export class VirtualClock implements Clock {
+  private nowMs = 0;
+  private wallOffsetMs: number;
+  private sequence = 0;
+  private readonly alarms = new Set<Alarm>();
+
+  /** @param startAt wall-clock time to begin at, epoch ms */
+  constructor(startAt: number | Date = Date.UTC(2030, 0, 1)) {
+    this.wallOffsetMs = Number(startAt);
+  }
+
+  now(): number {
+    return this.nowMs;
+  }
+
+  wallNow(): number {
+    return this.nowMs + this.wallOffsetMs;
+  }
+
+  callAt(atMs: number, callback: () => void): () => void {
+    const alarm: Alarm = { atMs, sequence: this.sequence++, callback };
+    this.alarms.add(alarm);
+    return () => void this.alarms.delete(alarm);
+  }
+
+  /** How many alarms are set; zero once everything that used the clock is closed. */
+  get pendingAlarms(): number {
+    return this.alarms.size;
+  }
+
+  /** Lets time pass, ringing every alarm on the way. */
+  async advance(ms: number): Promise<void> {
+    const until = this.nowMs + ms;
+    await this.settle();
+    for (let alarm = this.nextAlarm(until); alarm; alarm = this.nextAlarm(until)) {
+      this.alarms.delete(alarm);
+      this.nowMs = Math.max(this.nowMs, alarm.atMs);
+      alarm.callback();
+      await this.settle();
+    }
+    this.nowMs = until;
+  }
+
+  /** Moves time without ringing anything, as a blocked event loop or a direct call of a provider sees it. */
+  jump(ms: number): void {
+    this.nowMs += ms;
+  }
+
+  /** Sets the wall clock forward or back; monotonic time does not notice. */
+  stepWall(ms: number): void {
+    this.wallOffsetMs += ms;
+  }
+
+  /** Lets promises and I/O that are under way run, at the present instant. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < TURNS_PER_ALARM; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  private nextAlarm(until: number): Alarm | undefined {
+    let next: Alarm | undefined;
+    for (const alarm of this.alarms) {
+      if (alarm.atMs > until) continue;
+      if (!next || alarm.atMs < next.atMs || (alarm.atMs === next.atMs && alarm.sequence < next.sequence)) {
+        next = alarm;
+      }
+    }
+    return next;
+  }
+}
