@@ -201,6 +201,8 @@ export interface ProviderFeatures {
   readonly fifoWithinDueTime: boolean;
   /** The most jobs that can wait at once, over all topics; `add` answers `full` past it. */
   readonly maxPending: number | undefined;
+  /** How often to claim although nobody woke: wake signals can be lost, ms. `undefined` where they cannot. */
+  readonly recheckMs: number | undefined;
 }
 
 /** What a provider is given when it is opened. */
@@ -257,6 +259,13 @@ export interface DelayQueueProvider {
    * @returns a function that takes the listener away
    */
   onWake(topic: string, listener: () => void): () => void;
+
+  /**
+   * Calls `listener` with a lease whose job was cancelled with `abort`. A hint that spares the wait for the next
+   * renewal, which answers `abort` for certain.
+   * @returns a function that takes the listener away
+   */
+  onAbort(topic: string, listener: (lease: LeaseRef) => void): () => void;
 
   /** The job that holds the id: a pending one, else one in flight. */
   get(topic: string, id: string): Promise<StoredJob | undefined>;

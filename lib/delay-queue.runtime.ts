@@ -1,0 +1,101 @@
+import { Logger } from '@nestjs/common';
+import { DEFAULT_QUEUE_NAME } from './delay-queue.constants.js';
+import type { DelayQueueOptions } from './delay-queue.options.js';
+import { Dispatcher } from './dispatch/dispatcher.js';
+import { ProviderLink } from './dispatch/provider-link.js';
+import type { DiscoveredHandler } from './handlers/handler-explorer.js';
+import { invokerOf } from './handlers/handler-invoker.js';
+import { HandlerRegistry } from './handlers/handler-registry.js';
+import { DelayQueueEvents } from './observe/events.js';
+import type { ProviderNotice } from './providers/delay-queue.provider.js';
+import { type ResolvedOptions, resolveOptions } from './resolve-options.js';
+import { DelayQueueService } from './schedule/delay-queue.service.js';
+import { PayloadCodec } from './schedule/payload-codec.js';
+import { readTopicOptions, resolveTopicOptions } from './topic-options.js';
+
+/** One queue of one application: its provider, service and dispatcher, wired together. Knows nothing of Nest's injector. */
+export class DelayQueueRuntime {
+  readonly service: DelayQueueService;
+  private readonly events = new DelayQueueEvents();
+  private readonly registry = new HandlerRegistry();
+  private readonly dispatcher: Dispatcher;
+  private readonly logger: Logger;
+
+  private constructor(
+    readonly name: string,
+    private readonly options: ResolvedOptions,
+  ) {
+    const { provider, clock } = options;
+    this.logger = new Logger(name === DEFAULT_QUEUE_NAME ? 'DelayQueue' : `DelayQueue:${name}`);
+    const codec = new PayloadCodec(options.serializer, options.maxPayloadBytes);
+    const link = new ProviderLink(this.events, this.logger);
+    this.service = new DelayQueueService(name, provider, codec, this.events);
+    this.dispatcher = new Dispatcher({ provider, clock, codec, events: this.events, link }, options.graceMs);
+  }
+
+  /**
+   * Checks the options and opens the provider.
+   * @throws InvalidOptionsError
+   * @throws StoreUnavailableError if the provider cannot reach its store
+   */
+  static async open(name: string, options: DelayQueueOptions): Promise<DelayQueueRuntime> {
+    const runtime = new DelayQueueRuntime(name, resolveOptions(options));
+    await runtime.openProvider();
+    return runtime;
+  }
+
+  /**
+   * Takes those of the handlers that belong to this queue.
+   * @throws DuplicateHandlerError, InvalidOptionsError
+   */
+  register(handlers: readonly DiscoveredHandler[]): void {
+    for (const handler of handlers) {
+      if (handler.queue !== this.name) continue;
+      this.registry.register({
+        topic: handler.topic,
+        name: `${handler.name} (${handler.module})`,
+        options: resolveTopicOptions(
+          this.options.defaults,
+          readTopicOptions(handler.options, `@Delayed(${JSON.stringify(handler.topic)}) on ${handler.name}`),
+          this.options.topics.get(handler.topic) ?? {},
+        ),
+        invoke: invokerOf(handler),
+      });
+    }
+  }
+
+  /** Begins to claim jobs for the registered handlers. */
+  start(): void {
+    this.dispatcher.start(this.registry.all());
+  }
+
+  /** Ends claiming and waits for running handlers, up to the grace; the service goes on working. */
+  stop(): Promise<void> {
+    return this.dispatcher.stop();
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await this.options.provider.close();
+    this.events.complete();
+  }
+
+  private async openProvider(): Promise<void> {
+    const { provider, clock, deadLetters } = this.options;
+    await provider.open({
+      clock,
+      queueName: this.name,
+      deadLetters,
+      report: (notice) => this.report(notice),
+    });
+  }
+
+  private report(notice: ProviderNotice): void {
+    if (notice.type === 'dead-letters-dropped') {
+      this.logger.warn(
+        `${notice.count} of the oldest dead letters of topic "${notice.topic}" were removed: deadLetters.maxCount or maxAge is reached.`,
+      );
+    }
+    this.events.emit(notice);
+  }
+}

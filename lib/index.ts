@@ -1,0 +1,35 @@
+// In the order a job moves.
+export { DelayQueueModule } from './delay-queue.module.js';
+export type {
+  BackoffFunction,
+  BackoffOptions,
+  DelayQueueModuleExtras,
+  DelayQueueOptions,
+  DelayQueueOptionsFactory,
+  MemoryProviderConfig,
+  RateLimitOptions,
+  TopicOptions,
+} from './delay-queue.options.js';
+export { DEFAULT_QUEUE_NAME, getDelayQueueToken } from './delay-queue.constants.js';
+export { InjectDelayQueue } from './handlers/inject-delay-queue.decorator.js';
+
+export {
+  DelayQueueService,
+  type JobView,
+  type ScheduleRequest,
+  type ScheduleResult,
+} from './schedule/delay-queue.service.js';
+export type { ScheduleOptions } from './schedule/schedule-options.js';
+export type { DueTimeOptions } from './schedule/due-time.js';
+export type { Duration } from './duration.js';
+export { jsonSerializer, type PayloadSerializer } from './schedule/payload-codec.js';
+
+export type * from './providers/delay-queue.provider.js';
+export { MemoryProvider, type MemoryProviderOptions } from './providers/memory/memory.provider.js';
+export { type Clock, type Precision, SystemClock } from './clock.js';
+
+export { Delayed, type DelayedOptions } from './handlers/delayed.decorator.js';
+export type * from './job.js';
+
+export type { DelayQueueEvent } from './observe/events.js';
+export * from './delay-queue.errors.js';

@@ -1,0 +1,287 @@
+import type { Clock } from '../../clock.js';
+import type {
+  AddResult,
+  CancelRequest,
+  CancelStatus,
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  DeadLetterRetention,
+  DueTime,
+  LeaseRef,
+  MoveRequest,
+  NewJob,
+  RenewStatus,
+  RescheduleStatus,
+  SettleStatus,
+  Settlement,
+} from '../delay-queue.provider.js';
+import { DeadLetterShelf } from './dead-letter-shelf.js';
+import { DueOrder } from './due-order.js';
+import { JobTable } from './job-table.js';
+import { type Lease, Leases } from './leases.js';
+import { TokenBucket } from './token-bucket.js';
+import { WakeSignal } from './wake-signal.js';
+
+/**
+ * All the jobs of one topic, and every change to them. A job is a slot; it is in the due order for as long as it is
+ * stored, at its due time while it waits and at the expiry of its lease while it runs.
+ */
+export class MemoryTopic {
+  readonly table = new JobTable();
+  readonly order: DueOrder;
+  readonly leases = new Leases();
+  readonly dead: DeadLetterShelf;
+  readonly settings = new Map<string, string>();
+  readonly wake = new WakeSignal();
+  readonly abortListeners = new Set<(lease: LeaseRef) => void>();
+  paused = false;
+
+  /** The job an id names: the latest one scheduled under it. An older one, still in flight, is reached by its token. */
+  private readonly byId = new Map<string, number>();
+  private readonly bucket = new TokenBucket();
+  private sequence = 0;
+  /** The last claim was cut short by `maxInFlight`, so the end of a lease is news. */
+  private capped = false;
+
+  constructor(
+    readonly name: string,
+    private readonly clock: Clock,
+    retention: DeadLetterRetention,
+    private readonly reportDropped: (count: number) => void,
+  ) {
+    this.order = new DueOrder(clock);
+    this.dead = new DeadLetterShelf(clock, retention);
+  }
+
+  add(job: NewJob, full: boolean): AddResult {
+    const slot = this.byId.get(job.id);
+    if (slot === undefined || this.isInFlight(slot)) {
+      return full ? { status: 'full', dueAt: 0 } : this.insert(job);
+    }
+    if (job.ifExists === 'replace') return this.replace(slot, job);
+    return { status: job.ifExists === 'keep' ? 'kept' : 'exists', dueAt: this.table.dueAtOf(slot) };
+  }
+
+  cancel({ id, abort }: CancelRequest): CancelStatus {
+    const slot = this.byId.get(id);
+    if (slot === undefined) return 'unknown';
+    if (!this.isInFlight(slot)) {
+      this.drop(slot);
+      return 'cancelled';
+    }
+    const lease = this.leases.ofSlot(slot)!;
+    lease.cancelled = true;
+    if (abort) this.requestAbort(id, lease);
+    return 'in-flight';
+  }
+
+  reschedule(move: MoveRequest): RescheduleStatus {
+    const slot = this.byId.get(move.id);
+    if (slot === undefined) return 'unknown';
+    if (this.isInFlight(slot)) return 'in-flight';
+    this.leases.revoke(slot);
+    this.table.setDueAt(slot, this.dueAt(move));
+    this.order.move(slot, move, this.sequence++);
+    return 'rescheduled';
+  }
+
+  claim(request: ClaimRequest): ClaimResult {
+    if (this.paused) {
+      this.wake.foretell(Infinity);
+      return { claims: [], nextWakeInMs: -1 };
+    }
+    const claims: Claim[] = [];
+    const allowed = this.allowed(request);
+    // One reading for the whole claim: a lease shorter than this loop takes would be claimed by it again.
+    const nowMs = this.clock.now();
+    const wallMs = this.clock.wallNow();
+    while (claims.length < allowed) {
+      const slot = this.order.dueSlot(nowMs, wallMs);
+      if (slot === -1) break;
+      if (this.leases.ofSlot(slot)?.cancelled) this.drop(slot);
+      else claims.push(this.lease(slot, nowMs, request.leaseMs));
+    }
+    if (request.rate) this.bucket.take(claims.length);
+
+    const waitMs = this.untilNextClaim(request);
+    this.wake.foretell(this.clock.now() + waitMs);
+    return { claims, nextWakeInMs: waitMs === Infinity ? -1 : waitMs };
+  }
+
+  settle(settlement: Settlement): SettleStatus {
+    const lease = this.leaseOf(settlement);
+    if (!lease) return 'lease-lost';
+    const { slot } = lease;
+    switch (settlement.outcome) {
+      case 'complete':
+        this.drop(slot);
+        break;
+      case 'retry':
+        if (lease.cancelled) this.drop(slot);
+        else this.retry(slot, settlement);
+        break;
+      case 'dead-letter':
+        this.bury(slot, settlement);
+        break;
+      case 'release':
+        if (lease.cancelled) this.drop(slot);
+        else this.release(lease);
+        break;
+      default:
+        settlement satisfies never;
+    }
+    return 'settled';
+  }
+
+  renew(ref: LeaseRef, leaseMs: number): RenewStatus {
+    const lease = this.leaseOf(ref);
+    if (!lease) return 'lease-lost';
+    this.order.occupy(lease.slot, this.clock.now() + leaseMs, lease.sequence);
+    return lease.abort ? 'abort' : 'renewed';
+  }
+
+  /** To be called after a batch of changes: wakes those who sleep longer than the due order says. */
+  announce(): void {
+    if (this.paused || this.capped) return;
+    this.wake.wakeFor(this.clock.now() + Math.max(0, this.order.sleepMs()));
+  }
+
+  /** Leases have ended, so a claim that `maxInFlight` cut short could succeed. */
+  uncap(): void {
+    this.capped = false;
+  }
+
+  isEmpty(): boolean {
+    return this.table.size + this.dead.size + this.settings.size === 0 && !this.paused;
+  }
+
+  slotOf(id: string): number | undefined {
+    return this.byId.get(id);
+  }
+
+  /** Whether the job runs under a lease that has not expired. */
+  isInFlight(slot: number): boolean {
+    return this.leases.ofSlot(slot) !== undefined && this.order.monotonicDueOf(slot) > this.clock.now();
+  }
+
+  private requestAbort(id: string, lease: Lease): void {
+    lease.abort = true;
+    for (const listener of this.abortListeners) listener({ id, token: lease.token });
+  }
+
+  private insert(job: NewJob): AddResult {
+    const dueAt = this.dueAt(job);
+    const slot = this.table.add(job.id, job.payload, dueAt, this.clock.wallNow(), job.extras);
+    this.byId.set(job.id, slot);
+    this.order.push(slot, job, this.sequence++);
+    return { status: 'scheduled', dueAt };
+  }
+
+  private replace(slot: number, job: NewJob): AddResult {
+    const due = this.bounded(job, this.table.scheduledAtOf(slot));
+    const dueAt = this.dueAt(due);
+    this.leases.revoke(slot);
+    this.table.write(slot, job.payload, dueAt, job.extras);
+    this.order.move(slot, due, this.sequence++);
+    return { status: 'replaced', dueAt };
+  }
+
+  /** The due time asked for, or the end of `maxWaitMs` if that comes first. */
+  private bounded(job: NewJob, scheduledAt: number): DueTime {
+    if (job.maxWaitMs === undefined) return job;
+    const latest = scheduledAt + job.maxWaitMs;
+    if (this.dueAt(job) <= latest) return job;
+    return { delayMs: Math.max(0, latest - this.clock.wallNow()), at: undefined };
+  }
+
+  private dueAt(due: DueTime): number {
+    return due.at ?? this.clock.wallNow() + due.delayMs;
+  }
+
+  private allowed({ limit, maxInFlight = Infinity, rate }: ClaimRequest): number {
+    const slotsLeft = maxInFlight === Infinity ? Infinity : maxInFlight - this.countInFlight();
+    const tokens = rate ? this.bucket.available(this.clock.now(), rate) : Infinity;
+    return Math.min(limit, slotsLeft, tokens);
+  }
+
+  private lease(slot: number, nowMs: number, leaseMs: number): Claim {
+    const { table, order } = this;
+    const lost = this.leases.ofSlot(slot);
+    const dueMs = lost?.dueMs ?? order.monotonicDueOf(slot);
+    const { token, sequence } = this.leases.grant(slot, dueMs, order.sequenceOf(slot));
+    order.occupy(slot, nowMs + leaseMs, sequence);
+    return {
+      id: table.idOf(slot),
+      token,
+      payload: table.payloadOf(slot),
+      attempt: table.countAttempt(slot),
+      dueAt: table.dueAtOf(slot),
+      scheduledAt: table.scheduledAtOf(slot),
+      lateMs: Math.max(0, nowMs - dueMs),
+      extras: table.extrasOf(slot),
+    };
+  }
+
+  private untilNextClaim({ maxInFlight = Infinity, rate }: ClaimRequest): number {
+    this.capped = this.countInFlight() >= maxInFlight;
+    const untilSlot = this.capped ? this.untilFirstExpiry() : 0;
+    const untilToken = rate ? this.bucket.untilNext(this.clock.now(), rate) : 0;
+    return Math.max(0, this.order.sleepMs(), untilSlot, untilToken);
+  }
+
+  private countInFlight(): number {
+    let count = 0;
+    for (const slot of this.leases.slots()) if (this.isInFlight(slot)) count++;
+    return count;
+  }
+
+  private untilFirstExpiry(): number {
+    let first = Infinity;
+    for (const slot of this.leases.slots()) first = Math.min(first, this.order.monotonicDueOf(slot));
+    return first - this.clock.now();
+  }
+
+  private retry(slot: number, { delayMs, extras }: Extract<Settlement, { outcome: 'retry' }>): void {
+    this.leases.revoke(slot);
+    const due = { delayMs, at: undefined };
+    this.table.setDueAt(slot, this.dueAt(due));
+    this.table.setExtras(slot, extras);
+    this.order.move(slot, due, this.sequence++);
+  }
+
+  private release({ slot, dueMs, sequence }: Lease): void {
+    this.leases.revoke(slot);
+    this.table.uncountAttempt(slot);
+    this.order.occupy(slot, dueMs, sequence);
+  }
+
+  private bury(slot: number, { extras }: Extract<Settlement, { outcome: 'dead-letter' }>): void {
+    const { table } = this;
+    const dropped = this.dead.add({
+      id: table.idOf(slot),
+      topic: this.name,
+      payload: table.payloadOf(slot),
+      attempts: table.attemptOf(slot),
+      dueAt: table.dueAtOf(slot),
+      scheduledAt: table.scheduledAtOf(slot),
+      extras,
+    });
+    this.drop(slot);
+    if (dropped > 0) this.reportDropped(dropped);
+  }
+
+  private drop(slot: number): void {
+    const id = this.table.idOf(slot);
+    // A job scheduled under the same id meanwhile keeps it.
+    if (this.byId.get(id) === slot) this.byId.delete(id);
+    this.leases.revoke(slot);
+    this.order.remove(slot);
+    this.table.remove(slot);
+  }
+
+  private leaseOf(ref: LeaseRef): Lease | undefined {
+    const lease = this.leases.ofToken(ref.token);
+    return lease && this.table.idOf(lease.slot) === ref.id ? lease : undefined;
+  }
+}

@@ -1,0 +1,240 @@
+import type { Observable } from 'rxjs';
+import {
+  type DelayQueueError,
+  JobExistsError,
+  PartialScheduleError,
+  QueueFullError,
+} from '../delay-queue.errors.js';
+import { InvalidOptionsError } from '../delay-queue.errors.js';
+import { OptionReader } from '../check-options.js';
+import { describeValue } from '../describe-value.js';
+import { assertId, assertTopic } from '../names.js';
+import type { DelayQueueEvent, DelayQueueEvents } from '../observe/events.js';
+import type {
+  AddResult,
+  CancelStatus,
+  DelayQueueProvider,
+  JobState,
+  NewJob,
+  RescheduleStatus,
+  StoredJob,
+  TopicCounts,
+} from '../providers/delay-queue.provider.js';
+import { type DueTimeOptions, readDueTime } from './due-time.js';
+import type { PayloadCodec } from './payload-codec.js';
+import { ScheduleBatcher } from './schedule-batcher.js';
+import { type ScheduleOptions, toNewJob } from './schedule-options.js';
+
+/** One job of `scheduleMany`. */
+export interface ScheduleRequest extends ScheduleOptions {
+  readonly topic: string;
+  /** Anything the serializer can encode; may be absent. */
+  readonly payload?: unknown;
+}
+
+export interface ScheduleResult {
+  /** `kept`: a pending job had this id and stays as it was. `replaced`: it is now the new one. */
+  readonly status: 'scheduled' | 'kept' | 'replaced';
+  readonly id: string;
+  /** When the job of this id is due, epoch ms, by the provider's clock. */
+  readonly dueAt: number;
+}
+
+/** A stored job, its payload decoded. */
+export interface JobView {
+  readonly id: string;
+  readonly topic: string;
+  readonly payload: unknown;
+  readonly state: JobState;
+  readonly dueAt: number;
+  readonly scheduledAt: number;
+  /** Attempts begun so far. */
+  readonly attempt: number;
+  /** Of a job in flight, epoch ms. */
+  readonly leaseExpiresAt: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of the latest failed attempt. */
+  readonly lastError:
+    { readonly name: string; readonly message: string; readonly stack?: string } | undefined;
+}
+
+const BESIDE_OPTIONS: ReadonlySet<string> = new Set(['topic', 'payload']);
+
+/**
+ * Schedules jobs of one queue and looks after those that wait. Every method rejects with a `DelayQueueError`; bad input
+ * does so before anything is stored.
+ */
+export class DelayQueueService {
+  private readonly batcher: ScheduleBatcher;
+
+  constructor(
+    /** As given to `forRoot`. */
+    readonly name: string,
+    private readonly provider: DelayQueueProvider,
+    private readonly codec: PayloadCodec,
+    private readonly events: DelayQueueEvents,
+  ) {
+    this.batcher = new ScheduleBatcher(provider);
+  }
+
+  /** What happens to the jobs of this queue, as seen by this instance. */
+  get events$(): Observable<DelayQueueEvent> {
+    return this.events.stream;
+  }
+
+  /**
+   * Schedules one job. Calls made in the same turn of the event loop reach the store together.
+   * @param payload encoded at once: changing it later does not change the job
+   * @throws InvalidNameError, InvalidDueTimeError, InvalidOptionsError, PayloadNotSerializableError: nothing was stored
+   * @throws JobExistsError with `ifExists: 'reject'`
+   * @throws QueueFullError when the provider's bound is reached
+   * @example await delayQueue.schedule('order.expire', { orderId }, { delay: '30m', id: orderId });
+   */
+  async schedule(topic: string, payload: unknown, options: ScheduleOptions): Promise<ScheduleResult> {
+    assertTopic(topic, 'schedule a job');
+    const job = toNewJob(this.codec.encode(topic, payload), options, `schedule a job on topic "${topic}"`);
+    const result = this.toResult(topic, job, await this.batcher.add(topic, job));
+    if (!('status' in result)) throw result;
+    return result;
+  }
+
+  /**
+   * Schedules many jobs in as few round trips as possible. All are checked before the first is stored; they are stored
+   * in the order given, each for itself.
+   * @returns one result a request, in the same order; an empty list for an empty list
+   * @throws PartialScheduleError if the store refused some: the others are stored, and `results` tells which is which
+   */
+  async scheduleMany(requests: readonly ScheduleRequest[]): Promise<readonly ScheduleResult[]> {
+    if (!Array.isArray(requests)) {
+      throw new InvalidOptionsError(
+        'requests',
+        `Cannot schedule jobs: give an array, not ${describeValue(requests)}.`,
+      );
+    }
+    const byTopic = this.groupByTopic(requests);
+    this.batcher.flush();
+    const results = new Array<ScheduleResult | DelayQueueError>(requests.length);
+    await Promise.all(
+      [...byTopic].map(async ([topic, { jobs, places }]) => {
+        const added = await this.provider.add(topic, jobs);
+        for (let i = 0; i < jobs.length; i++)
+          results[places?.[i] ?? i] = this.toResult(topic, jobs[i]!, added[i]!);
+      }),
+    );
+    return withoutErrors(results);
+  }
+
+  /**
+   * Takes a pending job back; a running one is not run again.
+   * @param options.abort aborts the signal of a running handler, on whatever instance it runs
+   */
+  async cancel(topic: string, id: string, options: { readonly abort?: boolean } = {}): Promise<CancelStatus> {
+    this.assertNames(topic, id, 'cancel a job');
+    const { abort = false } = options;
+    OptionReader.of(options, 'options', ['abort']);
+    this.batcher.flush();
+    const [status] = await this.provider.cancel(topic, [{ id, abort }]);
+    if (status === 'cancelled' && this.events.observed) this.events.emit({ type: 'cancelled', topic, id });
+    return status!;
+  }
+
+  /** Gives a pending job another due time; its payload, options and attempts stay. */
+  async reschedule(topic: string, id: string, due: DueTimeOptions): Promise<RescheduleStatus> {
+    const operation = `reschedule job ${describeValue(id)} of topic "${String(topic)}"`;
+    this.assertNames(topic, id, 'reschedule a job');
+    OptionReader.of(due, 'options', ['delay', 'at']);
+    const dueTime = readDueTime(due, operation);
+    this.batcher.flush();
+    const [status] = await this.provider.reschedule(topic, [{ id, ...dueTime }]);
+    if (status === 'rescheduled' && this.events.observed)
+      this.events.emit({ type: 'rescheduled', topic, id });
+    return status!;
+  }
+
+  /** The job of this id: the pending one, else one in flight; `undefined` when there is neither. */
+  async get(topic: string, id: string): Promise<JobView | undefined> {
+    this.assertNames(topic, id, 'get a job');
+    this.batcher.flush();
+    const job = await this.provider.get(topic, id);
+    return job && this.toView(job);
+  }
+
+  /** How the topic stands, over all instances. */
+  async stats(topic: string): Promise<TopicCounts> {
+    assertTopic(topic, 'read stats');
+    this.batcher.flush();
+    return this.provider.counts(topic);
+  }
+
+  private groupByTopic(requests: readonly ScheduleRequest[]): Map<string, Batch> {
+    const byTopic = new Map<string, Batch>();
+    let batch: Batch | undefined;
+    requests.forEach((request, index) => {
+      const topic = this.topicOf(request);
+      if (batch?.topic !== topic) {
+        batch = byTopic.get(topic) ?? newBatch(topic);
+        byTopic.set(topic, batch);
+      }
+      batch.jobs.push(
+        toNewJob(this.codec.encode(topic, request.payload), request, batch.operation, BESIDE_OPTIONS),
+      );
+      batch.places.push(index);
+    });
+    return byTopic;
+  }
+
+  private topicOf(request: ScheduleRequest): string {
+    const topic: unknown = request?.topic;
+    assertTopic(topic, 'schedule a job');
+    return topic;
+  }
+
+  private toResult(
+    topic: string,
+    { id }: NewJob,
+    { status, dueAt }: AddResult,
+  ): ScheduleResult | DelayQueueError {
+    switch (status) {
+      case 'exists':
+        return new JobExistsError(topic, id, dueAt);
+      case 'full':
+        return new QueueFullError(topic, this.provider.features.maxPending ?? 0);
+      default:
+        if (this.events.observed) this.events.emit({ type: status, topic, id, dueAt });
+        return { status, id, dueAt };
+    }
+  }
+
+  private toView(job: StoredJob): JobView {
+    const { extras, payload, ...facts } = job;
+    return {
+      ...facts,
+      payload: this.codec.decode(job.topic, job.id, payload),
+      headers: extras?.headers ?? {},
+      lastError: extras?.lastError,
+    };
+  }
+
+  private assertNames(topic: unknown, id: unknown, operation: string): void {
+    assertTopic(topic, operation);
+    assertId(id, `${operation} of topic "${topic}"`);
+  }
+}
+
+interface Batch {
+  readonly topic: string;
+  readonly operation: string;
+  readonly jobs: NewJob[];
+  /** Where in the request each job stands. */
+  readonly places: number[];
+}
+
+function newBatch(topic: string): Batch {
+  return { topic, operation: `schedule a job on topic "${topic}"`, jobs: [], places: [] };
+}
+
+function withoutErrors(results: readonly (ScheduleResult | DelayQueueError)[]): readonly ScheduleResult[] {
+  const errors = results.filter((result): result is DelayQueueError => !('status' in result));
+  if (errors.length > 0) throw new PartialScheduleError(results, errors.length, errors[0]!);
+  return results as readonly ScheduleResult[];
+}
