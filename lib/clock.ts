@@ -16,6 +16,11 @@ export interface Clock {
    * @returns a function that takes the call back; harmless once it was made
    */
   callAt(atMs: number, callback: () => void): () => void;
+  /**
+   * Calls `listener` after the wall clock was set, forward or back, or ran apart from `now()`.
+   * @returns a function that takes the listener away
+   */
+  onWallStep(listener: () => void): () => void;
 }
 
 /** How the last stretch of a wait, which a timer of whole milliseconds cannot hit, is bridged. */
@@ -28,8 +33,21 @@ export type Precision = 'normal' | 'high';
  */
 const BRIDGE_MS: Record<Precision, number> = { normal: 0.5, high: 2 };
 
+/**
+ * No system call tells Node that the clock was set, so the clocks are compared this often while anyone cares. It is how
+ * late an `at` job can be after a step, or after the machine slept.
+ */
+const WALL_CHECK_MS = 1_000;
+
+/** Two readings of the clocks differ by this much without any step: the wall clock counts whole milliseconds. */
+const WALL_NOISE_MS = 2;
+
 /** The machine's clocks. */
 export class SystemClock implements Clock {
+  private readonly wallListeners = new Set<() => void>();
+  private wallCheck: NodeJS.Timeout | undefined;
+  private wallOffsetMs = 0;
+
   constructor(private readonly precision: Precision = 'normal') {}
 
   now(): number {
@@ -61,6 +79,27 @@ export class SystemClock implements Clock {
       clearTimeout(timer);
       clearImmediate(immediate);
     };
+  }
+
+  onWallStep(listener: () => void): () => void {
+    if (this.wallListeners.size === 0) this.watchWall();
+    this.wallListeners.add(listener);
+    return () => {
+      this.wallListeners.delete(listener);
+      if (this.wallListeners.size === 0) clearInterval(this.wallCheck);
+    };
+  }
+
+  private watchWall(): void {
+    this.wallOffsetMs = Date.now() - performance.now();
+    this.wallCheck = setInterval(() => {
+      const offsetMs = Date.now() - performance.now();
+      if (Math.abs(offsetMs - this.wallOffsetMs) < WALL_NOISE_MS) return;
+      this.wallOffsetMs = offsetMs;
+      for (const listener of this.wallListeners) listener();
+    }, WALL_CHECK_MS);
+    // What waits for an instant has an alarm of its own; this is no reason to live on.
+    this.wallCheck.unref();
   }
 }
 

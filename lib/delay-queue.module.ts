@@ -71,8 +71,8 @@ class QueueStarter implements OnApplicationBootstrap, OnModuleDestroy {
     moveTo(-1, modules, QueueStarter);
   }
 
-  onApplicationBootstrap(): void {
-    this.runtime.start();
+  async onApplicationBootstrap(): Promise<void> {
+    await this.runtime.start();
   }
 
   async onModuleDestroy(): Promise<void> {

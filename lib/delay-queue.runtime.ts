@@ -8,6 +8,8 @@ import { invokerOf } from './handlers/handler-invoker.js';
 import { HandlerRegistry } from './handlers/handler-registry.js';
 import { DelayQueueEvents } from './observe/events.js';
 import type { ProviderNotice } from './providers/delay-queue.provider.js';
+import { readRecurrence } from './recurring/recurrence.js';
+import { RecurringSchedules } from './recurring/recurring-schedules.js';
 import { type ResolvedOptions, resolveOptions } from './resolve-options.js';
 import { DelayQueueService } from './schedule/delay-queue.service.js';
 import { PayloadCodec } from './schedule/payload-codec.js';
@@ -29,8 +31,12 @@ export class DelayQueueRuntime {
     this.logger = new Logger(name === DEFAULT_QUEUE_NAME ? 'DelayQueue' : `DelayQueue:${name}`);
     const codec = new PayloadCodec(options.serializer, options.maxPayloadBytes);
     const link = new ProviderLink(this.events, this.logger);
-    this.service = new DelayQueueService(name, provider, codec, this.events);
-    this.dispatcher = new Dispatcher({ provider, clock, codec, events: this.events, link }, options.graceMs);
+    const recurring = new RecurringSchedules(provider, codec, clock);
+    this.service = new DelayQueueService(name, provider, codec, this.events, recurring);
+    this.dispatcher = new Dispatcher(
+      { provider, clock, codec, events: this.events, link, recurring },
+      options.graceMs,
+    );
   }
 
   /**
@@ -51,21 +57,27 @@ export class DelayQueueRuntime {
   register(handlers: readonly DiscoveredHandler[]): void {
     for (const handler of handlers) {
       if (handler.queue !== this.name) continue;
+      const where = `@Delayed(${JSON.stringify(handler.topic)}) on ${handler.name}`;
       this.registry.register({
         topic: handler.topic,
         name: `${handler.name} (${handler.module})`,
         options: resolveTopicOptions(
           this.options.defaults,
-          readTopicOptions(handler.options, `@Delayed(${JSON.stringify(handler.topic)}) on ${handler.name}`),
+          readTopicOptions(handler.options, where),
           this.options.topics.get(handler.topic) ?? {},
         ),
+        recurrence: readRecurrence(handler.recurrence, where),
         invoke: invokerOf(handler),
       });
     }
   }
 
-  /** Begins to claim jobs for the registered handlers. */
-  start(): void {
+  /** Begins to claim jobs for the registered handlers, and sees to their recurring schedules. */
+  async start(): Promise<void> {
+    const { recurring } = this.service;
+    await Promise.all(
+      [...this.registry.all()].map(({ topic, recurrence }) => recurring.declare(topic, recurrence)),
+    );
     this.dispatcher.start(this.registry.all());
   }
 

@@ -29,5 +29,5 @@ export function toMs(duration: unknown): number | undefined {
 
 function parse(text: string): number | undefined {
   if (text.length > MAX_TEXT_LENGTH || !HAS_UNIT.test(text)) return undefined;
-  return ms(text.trim() as ms.StringValue) as number | undefined;
+  return ms(text.trim() as ms.StringValue);
 }

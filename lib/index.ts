@@ -15,14 +15,19 @@ export { InjectDelayQueue } from './handlers/inject-delay-queue.decorator.js';
 
 export {
   DelayQueueService,
-  type JobView,
   type ScheduleRequest,
   type ScheduleResult,
 } from './schedule/delay-queue.service.js';
 export type { ScheduleOptions } from './schedule/schedule-options.js';
+export type { DeadLetter, JobView } from './schedule/job-view.js';
+export type { DueWindow, FindOptions, PageOptions, WindowMove } from './schedule/windows.js';
+export type { DeadLetters, PurgeOptions, RequeueOptions, RequeueResult } from './schedule/dead-letters.js';
 export type { DueTimeOptions } from './schedule/due-time.js';
 export type { Duration } from './duration.js';
 export { jsonSerializer, type PayloadSerializer } from './schedule/payload-codec.js';
+
+export type { Misfire, Recurrence, RecurrenceOptions } from './recurring/recurrence.js';
+export type { RecurringOptions, RecurringSchedules, RecurringView } from './recurring/recurring-schedules.js';
 
 export type * from './providers/delay-queue.provider.js';
 export { MemoryProvider, type MemoryProviderOptions } from './providers/memory/memory.provider.js';

@@ -22,19 +22,6 @@ export type Backoff =
 /** What to do with a job whose `expiresAfter` has passed before it could start. */
 export type OnExpiry = 'drop' | 'dead-letter';
 
-/** Carried by a recurring job: where it comes from, so that the next occurrence can be computed from this one. */
-export interface Recurrence {
-  readonly name: string;
-  /** Interval in ms, counted from occurrence to occurrence. Exactly one of `everyMs` and `cron` is set. */
-  readonly everyMs?: number;
-  readonly cron?: string;
-  /** IANA name such as `Europe/Brussels`; of use with `cron`. */
-  readonly timezone?: string;
-  readonly misfire: 'run-once' | 'skip' | 'catch-up';
-  /** `handler`: declared by `@Delayed`, follows the code. `service`: set at run time, stays until removed. */
-  readonly origin: 'handler' | 'service';
-}
-
 /**
  * Everything about a job that a provider keeps without looking inside: JSON values only, so that memory and Redis keep
  * the same. Absent as a whole for a plain job, which costs nothing.
@@ -46,7 +33,8 @@ export interface JobExtras {
   readonly timeoutMs?: number;
   readonly expiresAfterMs?: number;
   readonly onExpiry?: OnExpiry;
-  readonly recurrence?: Recurrence;
+  /** Of an occurrence of a recurring schedule: which one, see `RecurringSchedules`. */
+  readonly recurrence?: string;
   /** Due time of the first attempt, epoch ms; set by the first retry, which moves the due time. */
   readonly firstDueAt?: number;
   /** The error of the latest failed attempt. */

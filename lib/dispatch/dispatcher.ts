@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.js';
 import { ShutdownError } from '../delay-queue.errors.js';
 import type { HandlerRegistration } from '../handlers/handler-registry.js';
+import { withDeadline } from './deadline.js';
 import { type DispatchContext, TopicDispatcher } from './topic-dispatcher.js';
 import { Waker } from './waker.js';
 
@@ -41,27 +41,15 @@ export class Dispatcher {
   }
 
   private async drain(): Promise<void> {
+    const { clock } = this.context;
     const dispatchers = [...this.byTopic.values()];
     for (const dispatcher of dispatchers) dispatcher.stop();
     const idle = Promise.all(dispatchers.map((dispatcher) => dispatcher.idle())).then(() => true);
 
-    if (!(await within(this.graceMs, idle, this.context.clock))) {
+    if (!(await withDeadline(idle, this.graceMs, clock, () => false))) {
       for (const dispatcher of dispatchers) dispatcher.abort(new ShutdownError(this.graceMs));
-      await within(ABORT_GRACE_MS, idle, this.context.clock);
+      await withDeadline(idle, ABORT_GRACE_MS, clock, () => false);
     }
     for (const dispatcher of dispatchers) dispatcher.close();
-  }
-}
-
-/** @returns whether the work was done in time */
-async function within(ms: number, work: Promise<boolean>, clock: Clock): Promise<boolean> {
-  let cancelAlarm = (): void => undefined;
-  const timeUp = new Promise<boolean>((resolve) => {
-    cancelAlarm = clock.callAt(clock.now() + ms, () => resolve(false));
-  });
-  try {
-    return await Promise.race([work, timeUp]);
-  } finally {
-    cancelAlarm();
   }
 }

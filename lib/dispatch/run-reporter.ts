@@ -37,6 +37,7 @@ export class RunReporter {
           error: outcome.error,
         });
       case 'expired':
+      case 'skipped':
       case 'released':
         return this.events.emit({ type: outcome.type, ...facts });
       default:

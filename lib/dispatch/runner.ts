@@ -3,8 +3,10 @@ import { JobTimeoutError } from '../delay-queue.errors.js';
 import type { DeadReason, JobExtras } from '../job.js';
 import type { HandlerRegistration } from '../handlers/handler-registry.js';
 import type { Claim, Settlement } from '../providers/delay-queue.provider.js';
+import type { RecurringSchedules } from '../recurring/recurring-schedules.js';
 import type { PayloadCodec } from '../schedule/payload-codec.js';
 import type { AttemptOptions } from '../topic-options.js';
+import { withDeadline } from './deadline.js';
 import { judgeFailure, toStoredError } from './retry-policy.js';
 import type { Run } from './run.js';
 
@@ -23,7 +25,7 @@ export type RunOutcome =
       readonly error: unknown;
       readonly settlement: Settlement;
     }
-  | { readonly type: 'expired' | 'released'; readonly settlement: Settlement };
+  | { readonly type: 'expired' | 'skipped' | 'released'; readonly settlement: Settlement };
 
 /** Handed back unrun. */
 export function released({ claim }: Run): RunOutcome {
@@ -36,22 +38,25 @@ export class Runner {
     private readonly handler: HandlerRegistration,
     private readonly codec: PayloadCodec,
     private readonly clock: Clock,
+    private readonly recurring: RecurringSchedules,
   ) {}
 
   async run(run: Run, lateMs: number): Promise<RunOutcome> {
-    const options = this.optionsOf(run.claim.extras);
-    const refused = this.refuse(run, lateMs, options);
-    if (refused) return refused;
-
-    run.latenessMs = lateMs;
-    const startedAtMs = this.clock.now();
+    const { claim } = run;
+    const options = this.optionsOf(claim.extras);
     try {
+      // Before anything can go wrong with this occurrence, and only then waited for: a plain job starts in this turn.
+      if (claim.extras?.recurrence !== undefined && !(await this.recurring.follow(run.topic, claim))) {
+        return { type: 'skipped', settlement: { ...leaseOf(claim), outcome: 'complete' } };
+      }
+      const refused = this.refuse(run, lateMs, options);
+      if (refused) return refused;
+
+      run.latenessMs = lateMs;
+      const startedAtMs = this.clock.now();
       await this.call(run, options.timeoutMs);
-      return {
-        type: 'completed',
-        durationMs: this.clock.now() - startedAtMs,
-        settlement: { ...leaseOf(run.claim), outcome: 'complete' },
-      };
+      const durationMs = this.clock.now() - startedAtMs;
+      return { type: 'completed', durationMs, settlement: { ...leaseOf(claim), outcome: 'complete' } };
     } catch (error) {
       return this.fail(run, error, options);
     }
@@ -84,23 +89,16 @@ export class Runner {
   }
 
   private async call(run: Run, timeoutMs: number | undefined): Promise<void> {
+    const handling = this.handler.invoke(run.payload, run);
     if (timeoutMs === undefined) {
-      await this.handler.invoke(run.payload, run);
+      await handling;
       return;
     }
-    let cancelAlarm = (): void => undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      cancelAlarm = this.clock.callAt(this.clock.now() + timeoutMs, () => {
-        const error = new JobTimeoutError(run.topic, run.id, timeoutMs);
-        reject(error);
-        run.abort(error);
-      });
+    await withDeadline(handling, timeoutMs, this.clock, () => {
+      const error = new JobTimeoutError(run.topic, run.id, timeoutMs);
+      run.abort(error);
+      throw error;
     });
-    try {
-      await Promise.race([this.handler.invoke(run.payload, run), timeout]);
-    } finally {
-      cancelAlarm();
-    }
   }
 
   private fail(run: Run, error: unknown, options: AttemptOptions): RunOutcome {

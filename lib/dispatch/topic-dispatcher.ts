@@ -3,6 +3,7 @@ import { JobCancelledError, ShutdownError } from '../delay-queue.errors.js';
 import type { HandlerRegistration } from '../handlers/handler-registry.js';
 import type { DelayQueueEvents } from '../observe/events.js';
 import type { Claim, DelayQueueProvider } from '../providers/delay-queue.provider.js';
+import type { RecurringSchedules } from '../recurring/recurring-schedules.js';
 import type { PayloadCodec } from '../schedule/payload-codec.js';
 import { LeaseKeeper } from './lease-keeper.js';
 import type { ProviderLink } from './provider-link.js';
@@ -20,6 +21,7 @@ export interface DispatchContext {
   readonly events: DelayQueueEvents;
   readonly link: ProviderLink;
   readonly waker: Waker;
+  readonly recurring: RecurringSchedules;
 }
 
 /**
@@ -49,10 +51,10 @@ export class TopicDispatcher {
     private readonly handler: HandlerRegistration,
     private readonly context: DispatchContext,
   ) {
-    const { provider, clock, codec, link } = context;
+    const { provider, clock, codec, link, recurring } = context;
     this.topic = handler.topic;
     this.reporter = new RunReporter(context.events);
-    this.runner = new Runner(handler, codec, clock);
+    this.runner = new Runner(handler, codec, clock, recurring);
     this.settler = new Settler(this.topic, provider, clock, link);
     this.keeper = new LeaseKeeper(
       this.topic,

@@ -3,8 +3,9 @@ import { DEFAULT_QUEUE_NAME, DELAYED_METADATA } from '../delay-queue.constants.j
 import { InvalidHandlerError } from '../delay-queue.errors.js';
 import type { TopicOptions } from '../delay-queue.options.js';
 import { assertTopic } from '../names.js';
+import type { RecurrenceOptions } from '../recurring/recurrence.js';
 
-export interface DelayedOptions extends TopicOptions {
+export interface DelayedOptions extends TopicOptions, RecurrenceOptions {
   /** The queue whose jobs these are, as named in `forRoot`. @default 'default' */
   readonly queue?: string;
 }
@@ -14,12 +15,16 @@ export interface DelayedMetadata {
   readonly topic: string;
   readonly queue: string;
   readonly options: TopicOptions;
+  readonly recurrence: RecurrenceOptions;
 }
 
 /**
  * Marks a method of a controller or provider as the handler of a topic. It is called with `(payload, job)` when a job
  * falls due; when it returns or its promise resolves the job is complete, when it throws the job is retried. A topic
  * has one handler in an application; a method can handle several topics, one `@Delayed` for each.
+ *
+ * With `every` or `cron` the topic also has a recurring schedule, once over all instances; taking it out of the code
+ * ends it at the next boot. Its jobs have no payload.
  * @throws InvalidHandlerError on anything that is not an instance method, and on generators, which nobody would run
  * @throws InvalidNameError for a topic that is no topic
  * @example
@@ -31,8 +36,17 @@ export function Delayed(topic: string, options: DelayedOptions = {}): MethodDeco
     const method: unknown = (descriptor as PropertyDescriptor | undefined)?.value;
     assertHandler(target, key, method, topic);
     assertTopic(topic, `mark ${nameOf(target, key)} with @Delayed`);
-    const { queue = DEFAULT_QUEUE_NAME, ...topicOptions } = options;
-    const entry: DelayedMetadata = { topic, queue, options: topicOptions };
+    const {
+      queue = DEFAULT_QUEUE_NAME,
+      every,
+      cron,
+      timezone,
+      misfire,
+      misfireGrace,
+      ...topicOptions
+    } = options;
+    const recurrence = { every, cron, timezone, misfire, misfireGrace };
+    const entry: DelayedMetadata = { topic, queue, options: topicOptions, recurrence };
     // On the prototype and key, not on the function: another decorator may wrap the function.
     const others = readDelayed(target, key);
     Reflect.defineMetadata(DELAYED_METADATA, [entry, ...others], target, key);
@@ -57,7 +71,8 @@ function assertHandler(target: object, key: string | symbol, method: unknown, to
 function faultOf(target: object, method: unknown): string | undefined {
   if (typeof target === 'function') return 'a static method has no instance to be called on';
   if (typeof method !== 'function') return 'it is a property or an accessor, not a method';
-  if (/GeneratorFunction$/.test(method.constructor.name)) return 'nobody would run what a generator yields';
+  if (method.constructor.name.endsWith('GeneratorFunction'))
+    return 'nobody would run what a generator yields';
   return undefined;
 }
 

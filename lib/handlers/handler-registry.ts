@@ -1,5 +1,6 @@
 import { DuplicateHandlerError } from '../delay-queue.errors.js';
 import type { Job } from '../job.js';
+import type { Recurrence } from '../recurring/recurrence.js';
 import type { ResolvedTopicOptions } from '../topic-options.js';
 
 /** The handler of one topic, ready to be called. */
@@ -8,6 +9,7 @@ export interface HandlerRegistration {
   /** `OrdersController.expire`, for messages. */
   readonly name: string;
   readonly options: ResolvedTopicOptions;
+  readonly recurrence: Recurrence | undefined;
   /** Calls the method; rejects with whatever it throws. */
   readonly invoke: (payload: unknown, job: Job) => Promise<unknown>;
 }

@@ -21,6 +21,8 @@ export type DelayQueueEvent =
   | (RunFacts & { readonly type: 'dead-lettered'; readonly reason: DeadReason; readonly error: unknown })
   /** Its `expiresAfter` had passed before it could start; dropped. */
   | (RunFacts & { readonly type: 'expired' })
+  /** An occurrence of a recurring schedule that came too late, with misfire `skip`. */
+  | (RunFacts & { readonly type: 'skipped' })
   /** Handed back unrun while shutting down; the attempt is not counted. */
   | (RunFacts & { readonly type: 'released' })
   /** The outcome of this run is discarded: another claim owns the job, or it is gone. */

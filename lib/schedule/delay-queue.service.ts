@@ -14,16 +14,19 @@ import type {
   AddResult,
   CancelStatus,
   DelayQueueProvider,
-  JobState,
   NewJob,
+  Page,
   RescheduleStatus,
-  StoredJob,
   TopicCounts,
 } from '../providers/delay-queue.provider.js';
+import type { RecurringSchedules } from '../recurring/recurring-schedules.js';
+import { DeadLetters } from './dead-letters.js';
 import { type DueTimeOptions, readDueTime } from './due-time.js';
+import { type JobView, mapPage, toJobView } from './job-view.js';
 import type { PayloadCodec } from './payload-codec.js';
 import { ScheduleBatcher } from './schedule-batcher.js';
 import { type ScheduleOptions, toNewJob } from './schedule-options.js';
+import { type DueWindow, type FindOptions, type WindowMove, Windows } from './windows.js';
 
 /** One job of `scheduleMany`. */
 export interface ScheduleRequest extends ScheduleOptions {
@@ -40,24 +43,6 @@ export interface ScheduleResult {
   readonly dueAt: number;
 }
 
-/** A stored job, its payload decoded. */
-export interface JobView {
-  readonly id: string;
-  readonly topic: string;
-  readonly payload: unknown;
-  readonly state: JobState;
-  readonly dueAt: number;
-  readonly scheduledAt: number;
-  /** Attempts begun so far. */
-  readonly attempt: number;
-  /** Of a job in flight, epoch ms. */
-  readonly leaseExpiresAt: number | undefined;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Of the latest failed attempt. */
-  readonly lastError:
-    { readonly name: string; readonly message: string; readonly stack?: string } | undefined;
-}
-
 const BESIDE_OPTIONS: ReadonlySet<string> = new Set(['topic', 'payload']);
 
 /**
@@ -65,7 +50,10 @@ const BESIDE_OPTIONS: ReadonlySet<string> = new Set(['topic', 'payload']);
  * does so before anything is stored.
  */
 export class DelayQueueService {
+  /** The jobs that were given up. */
+  readonly deadLetters: DeadLetters;
   private readonly batcher: ScheduleBatcher;
+  private readonly windows: Windows;
 
   constructor(
     /** As given to `forRoot`. */
@@ -73,8 +61,12 @@ export class DelayQueueService {
     private readonly provider: DelayQueueProvider,
     private readonly codec: PayloadCodec,
     private readonly events: DelayQueueEvents,
+    /** Jobs that come again and again. */
+    readonly recurring: RecurringSchedules,
   ) {
     this.batcher = new ScheduleBatcher(provider);
+    this.windows = new Windows(provider);
+    this.deadLetters = new DeadLetters(provider, codec);
   }
 
   /** What happens to the jobs of this queue, as seen by this instance. */
@@ -113,12 +105,11 @@ export class DelayQueueService {
     }
     const byTopic = this.groupByTopic(requests);
     this.batcher.flush();
-    const results = new Array<ScheduleResult | DelayQueueError>(requests.length);
+    const results: (ScheduleResult | DelayQueueError)[] = [];
     await Promise.all(
       [...byTopic].map(async ([topic, { jobs, places }]) => {
         const added = await this.provider.add(topic, jobs);
-        for (let i = 0; i < jobs.length; i++)
-          results[places?.[i] ?? i] = this.toResult(topic, jobs[i]!, added[i]!);
+        for (let i = 0; i < jobs.length; i++) results[places[i]!] = this.toResult(topic, jobs[i]!, added[i]!);
       }),
     );
     return withoutErrors(results);
@@ -140,7 +131,7 @@ export class DelayQueueService {
 
   /** Gives a pending job another due time; its payload, options and attempts stay. */
   async reschedule(topic: string, id: string, due: DueTimeOptions): Promise<RescheduleStatus> {
-    const operation = `reschedule job ${describeValue(id)} of topic "${String(topic)}"`;
+    const operation = `reschedule job ${describeValue(id)} of topic ${describeValue(topic)}`;
     this.assertNames(topic, id, 'reschedule a job');
     OptionReader.of(due, 'options', ['delay', 'at']);
     const dueTime = readDueTime(due, operation);
@@ -156,7 +147,7 @@ export class DelayQueueService {
     this.assertNames(topic, id, 'get a job');
     this.batcher.flush();
     const job = await this.provider.get(topic, id);
-    return job && this.toView(job);
+    return job && toJobView(job, this.codec);
   }
 
   /** How the topic stands, over all instances. */
@@ -164,6 +155,44 @@ export class DelayQueueService {
     assertTopic(topic, 'read stats');
     this.batcher.flush();
     return this.provider.counts(topic);
+  }
+
+  /** Jobs in due order, in pages. */
+  async find(topic: string, options: FindOptions = {}): Promise<Page<JobView>> {
+    assertTopic(topic, 'find jobs');
+    this.batcher.flush();
+    return mapPage(await this.windows.find(topic, options), (job) => toJobView(job, this.codec));
+  }
+
+  /** Makes a pending job due at once. */
+  async runNow(topic: string, id: string): Promise<RescheduleStatus> {
+    return this.reschedule(topic, id, { delay: 0 });
+  }
+
+  /** Cancels every pending job that is due in the window. @returns how many */
+  async cancelWindow(topic: string, window: DueWindow): Promise<number> {
+    assertTopic(topic, 'cancel jobs');
+    this.batcher.flush();
+    return this.windows.cancel(topic, window);
+  }
+
+  /** Gives every pending job that is due in the window another due time. @returns how many */
+  async rescheduleWindow(topic: string, window: DueWindow, move: WindowMove): Promise<number> {
+    assertTopic(topic, 'reschedule jobs');
+    this.batcher.flush();
+    return this.windows.reschedule(topic, window, move);
+  }
+
+  /** Starts no more jobs of the topic, on any instance, until `resume`. They keep their due times; running ones go on. */
+  async pause(topic: string): Promise<void> {
+    assertTopic(topic, 'pause');
+    await this.provider.setPaused(topic, true);
+  }
+
+  /** Ends `pause`; what fell due meanwhile is started, at the pace of the topic's `rateLimit` if it has one. */
+  async resume(topic: string): Promise<void> {
+    assertTopic(topic, 'resume');
+    await this.provider.setPaused(topic, false);
   }
 
   private groupByTopic(requests: readonly ScheduleRequest[]): Map<string, Batch> {
@@ -203,16 +232,6 @@ export class DelayQueueService {
         if (this.events.observed) this.events.emit({ type: status, topic, id, dueAt });
         return { status, id, dueAt };
     }
-  }
-
-  private toView(job: StoredJob): JobView {
-    const { extras, payload, ...facts } = job;
-    return {
-      ...facts,
-      payload: this.codec.decode(job.topic, job.id, payload),
-      headers: extras?.headers ?? {},
-      lastError: extras?.lastError,
-    };
   }
 
   private assertNames(topic: unknown, id: unknown, operation: string): void {

@@ -77,7 +77,7 @@ export class PayloadCodec {
 function stringify(value: unknown): string {
   try {
     // Of a function or a symbol there is no text; the search for a problem names it.
-    return (JSON.stringify(value) as string | undefined) ?? NO_PAYLOAD;
+    return JSON.stringify(value) ?? NO_PAYLOAD;
   } catch (error) {
     const problem = findProblem(value, []);
     throw new PayloadNotSerializableError(problem === undefined ? messageOf(error) : `payload${problem}`, {

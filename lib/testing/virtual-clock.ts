@@ -18,6 +18,7 @@ export class VirtualClock implements Clock {
   private wallOffsetMs: number;
   private sequence = 0;
   private readonly alarms = new Set<Alarm>();
+  private readonly wallListeners = new Set<() => void>();
 
   /** @param startAt wall-clock time to begin at, epoch ms */
   constructor(startAt: number | Date = Date.UTC(2030, 0, 1)) {
@@ -36,6 +37,11 @@ export class VirtualClock implements Clock {
     const alarm: Alarm = { atMs, sequence: this.sequence++, callback };
     this.alarms.add(alarm);
     return () => void this.alarms.delete(alarm);
+  }
+
+  onWallStep(listener: () => void): () => void {
+    this.wallListeners.add(listener);
+    return () => void this.wallListeners.delete(listener);
   }
 
   /** How many alarms are set; zero once everything that used the clock is closed. */
@@ -64,6 +70,7 @@ export class VirtualClock implements Clock {
   /** Sets the wall clock forward or back; monotonic time does not notice. */
   stepWall(ms: number): void {
     this.wallOffsetMs += ms;
+    for (const listener of this.wallListeners) listener();
   }
 
   /** Lets promises and I/O that are under way run, at the present instant. */

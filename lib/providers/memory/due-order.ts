@@ -3,12 +3,6 @@ import type { DueTime } from '../delay-queue.provider.js';
 import { DueHeap } from './due-heap.js';
 
 /**
- * How long a wait for an instant of wall-clock time may last before the clock is read again. No system call tells Node
- * that the clock was set, so this is how late an `at` job can be after such a step.
- */
-const WALL_RECHECK_MS = 1_000;
-
-/**
  * The due order of one topic over two clocks. Jobs given a delay are kept by monotonic time, so a step of the wall
  * clock does not touch them; jobs given an instant are kept by that instant, so they follow the step. Leases are delays.
  */
@@ -58,13 +52,11 @@ export class DueOrder {
   }
 
   /**
-   * How long one may sleep without missing a due slot, whatever happens to the clocks, ms: zero or below when one is
+   * How long one may sleep without missing a due slot, unless the wall clock is stepped, ms: zero or below when one is
    * due, `Infinity` when there is none.
    */
   sleepMs(): number {
-    const untilDelay = this.byDelay.headDue - this.clock.now();
-    if (this.byInstant.size === 0) return untilDelay;
-    return Math.min(untilDelay, this.byInstant.headDue - this.clock.wallNow(), WALL_RECHECK_MS);
+    return Math.min(this.byDelay.headDue - this.clock.now(), this.byInstant.headDue - this.clock.wallNow());
   }
 
   /** When the slot is due, on the monotonic clock as things stand. */

@@ -42,6 +42,7 @@ export class MemoryProvider implements DelayQueueProvider {
   private readonly byName = new Map<string, MemoryTopic>();
   private readonly maxPending: number;
   private context: ProviderContext | undefined;
+  private unwatchWall: (() => void) | undefined;
 
   constructor({ maxPending }: MemoryProviderOptions = {}) {
     this.maxPending = maxPending ?? Infinity;
@@ -54,10 +55,13 @@ export class MemoryProvider implements DelayQueueProvider {
 
   async close(): Promise<void> {
     this.context = undefined;
+    this.unwatchWall?.();
+    this.unwatchWall = undefined;
     this.byName.clear();
   }
 
   async add(topic: string, jobs: readonly NewJob[]): Promise<readonly AddResult[]> {
+    if (!this.unwatchWall && jobs.some(({ at }) => at !== undefined)) this.watchWall();
     return this.change('schedule', topic, (stored) => {
       const others = this.maxPending === Infinity ? 0 : this.size() - stored.table.size;
       return jobs.map((job) => stored.add(job, others + stored.table.size >= this.maxPending));
@@ -69,6 +73,7 @@ export class MemoryProvider implements DelayQueueProvider {
   }
 
   async reschedule(topic: string, moves: readonly MoveRequest[]): Promise<readonly RescheduleStatus[]> {
+    if (!this.unwatchWall && moves.some(({ at }) => at !== undefined)) this.watchWall();
     return this.change('reschedule', topic, (stored) => moves.map((move) => stored.reschedule(move)));
   }
 
@@ -147,6 +152,13 @@ export class MemoryProvider implements DelayQueueProvider {
     const { settings } = this.topic('write a setting', topic);
     if (value === undefined) settings.delete(name);
     else settings.set(name, value);
+  }
+
+  /** Jobs given an instant follow the wall clock; those who sleep for them must hear of a step. */
+  private watchWall(): void {
+    this.unwatchWall = this.opened('schedule').clock.onWallStep(() => {
+      for (const stored of this.byName.values()) stored.announce();
+    });
   }
 
   private change<Result>(operation: string, topic: string, act: (stored: MemoryTopic) => Result): Result {
