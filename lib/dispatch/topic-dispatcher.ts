@@ -210,5 +210,8 @@ export class TopicDispatcher {
 
 /** A handler that the shutdown interrupted did not fail: the job is handed back, and the attempt is not counted. */
 function wasInterrupted(run: Run, outcome: RunOutcome): boolean {
-  return outcome.type === 'retried' && run.aborted && run.signal.reason instanceof ShutdownError;
+  const failed =
+    outcome.type === 'retried' ||
+    (outcome.type === 'dead-lettered' && outcome.reason === 'attempts-exhausted');
+  return failed && run.aborted && run.signal.reason instanceof ShutdownError;
 }
