@@ -2,25 +2,13 @@ import 'reflect-metadata';
 import { describe, expect, it } from '@jest/globals';
 import { Injectable, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { Delayed, DelayQueueModule, DelayQueueService, type Job, MemoryProvider } from '../../lib/index.js';
+import { Delayed, DelayQueueModule, DelayQueueService, type Job } from '../../lib/index.js';
 import type { DelayedOptions, DelayQueueProvider } from '../../lib/index.js';
 import { VirtualClock } from '../../lib/testing/virtual-clock.js';
+import { LastingProvider } from '../support/instances.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-
-/** A store that outlives the application, as Redis would: boots of one test share it. */
-class LastingProvider extends MemoryProvider {
-  private isOpen = false;
-
-  override async open(context: Parameters<MemoryProvider['open']>[0]): Promise<void> {
-    if (this.isOpen) return;
-    this.isOpen = true;
-    await super.open(context);
-  }
-
-  override async close(): Promise<void> {}
-}
 
 interface Booted {
   readonly app: TestingModule;
@@ -54,6 +42,10 @@ async function boot(
   return { app, queue: app.get(DelayQueueService), ranAt };
 }
 
+function failTwice(job: Job): void {
+  if (job.attempt < 3) throw new Error('not yet');
+}
+
 describe('a recurring schedule', () => {
   it('runs once for each interval, counted from occurrence to occurrence', async () => {
     const clock = new VirtualClock();
@@ -68,10 +60,7 @@ describe('a recurring schedule', () => {
 
   it('goes on while an occurrence fails and is retried, without a second chain', async () => {
     const clock = new VirtualClock();
-    const fails = (job: Job): void => {
-      if (job.attempt < 3) throw new Error('not yet');
-    };
-    const { app, queue, ranAt } = await boot(clock, { every: '10m', backoff: '1m' }, undefined, fails);
+    const { app, queue, ranAt } = await boot(clock, { every: '10m', backoff: '1m' }, undefined, failTwice);
 
     await clock.advance(25 * MINUTE);
 

@@ -49,6 +49,11 @@ export async function assertEmpty(t: Pick<ProviderUnderTest, 'provider'>): Promi
   await assertCounts(t, { pending: 0, due: 0, headAgeMs: 0, inFlight: 0, dead: 0 });
 }
 
+/** That both hold the same names, in whatever order. */
+export function assertSameNames(actual: readonly string[], expected: readonly string[]): void {
+  assert.deepEqual(actual.toSorted(), expected.toSorted());
+}
+
 /** That each number is above the one before. */
 export function assertRising(numbers: readonly number[]): void {
   numbers.forEach((number, index) => {

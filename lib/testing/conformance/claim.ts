@@ -1,17 +1,6 @@
 import assert from 'node:assert/strict';
-import { complete, DAY_MS, LEASE_MS, manyJobs, richExtras, TOPIC } from './builders.js';
-import {
-  cancel,
-  claim,
-  claimAllDue,
-  claimIds,
-  claimOne,
-  ids,
-  only,
-  schedule,
-  scheduleOne,
-  settle,
-} from './calls.js';
+import { complete, LEASE_MS, manyJobs, richExtras, TOPIC } from './builders.js';
+import { cancel, claim, claimIds, claimOne, ids, only, schedule, scheduleOne, settle } from './calls.js';
 import { assertCounts, assertForetells, assertNothingDue, assertRising, assertSameExtras } from './checks.js';
 import type { ConformanceCase } from './harness.js';
 
@@ -47,47 +36,6 @@ export const claimCases: readonly ConformanceCase[] = [
       });
       assert.ok(Number.isSafeInteger(token));
       assertSameExtras(extras, richExtras(), 'of the claim');
-    },
-  },
-  {
-    // B215
-    name: 'hands out jobs in due order, whatever the order of scheduling',
-    run: async (t) => {
-      const delays = [100, 2, 10, 1, 9, 5_000_000_000, 0, 1_000, 99, 20, 3];
-      await schedule(t, ...delays.map((delayMs) => ({ id: `${delayMs}`, delayMs })));
-
-      t.clock.jump(5_000_000_000);
-
-      const expected = delays.toSorted((a, b) => a - b).map(String);
-      assert.deepEqual(await claimIds(t), expected);
-    },
-  },
-  {
-    // B213
-    name: 'hands out 1 000 jobs of one due time in the order of scheduling, whatever their ids',
-    needs: ['fifo'],
-    run: async (t) => {
-      const idOf = (index: number): string =>
-        `${['b', 'a', 'z', '10', '9'][index % 5]}${(index * 7919) % 1_000}:${index}`;
-      const jobs = manyJobs(1_000, (index) => ({ id: idOf(index), delayMs: 10 }));
-      for (let from = 0; from < jobs.length; from += 130) await schedule(t, ...jobs.slice(from, from + 130));
-
-      t.clock.jump(10);
-
-      assert.deepEqual(ids(await claimAllDue(t, { limit: 70 })), ids(jobs));
-    },
-  },
-  {
-    // B003
-    name: 'finds a due job behind thousands that are due in a year',
-    run: async (t) => {
-      await schedule(t, ...manyJobs(5_000, (index) => ({ delayMs: 365 * DAY_MS + index })));
-      await schedule(t, { id: 'due', delayMs: 1_000 });
-
-      await assertNothingDue(t, 1_000);
-      t.clock.jump(1_000);
-
-      assert.deepEqual(await claimIds(t, { limit: 5 }), ['due']);
     },
   },
   {

@@ -15,10 +15,10 @@ type Check = (stage: string, actual: Contents | undefined) => void;
 
 /** B131, B133: whatever an encoder may produce, and text that only looks like JSON. */
 const PAYLOADS: readonly string[] = [
-  ...['', ' ', '[]', '{}', '[[]]', '{"a":[],"b":{}}', '[null]', 'null', 'false', '0', '""', '1e400', '{'],
-  ...['"ß 🚀 任务 \\ud83d"', '\u0000\u0001\u001f\u007f', '\u2028\r\n\t', '{"__proto__":{"polluted":true}}'],
-  ...['9007199254740993', '1.0', '%s', 'undefined', '"\\u00e9"'],
-];
+  ['', ' ', '[]', '{}', '[[]]', '{"a":[],"b":{}}', '[null]', 'null', 'false', '0', '""', '1e400', '{'],
+  ['"ß 🚀 任务 \\ud83d"', '\u0000\u0001\u001f\u007f', '\u2028\r\n\t', '{"__proto__":{"polluted":true}}'],
+  ['9007199254740993', '1.0', '%s', 'undefined', '"\\u00e9"'],
+].flat();
 
 const EXTRAS: readonly (JobExtras | undefined)[] = [
   undefined,
@@ -28,15 +28,7 @@ const EXTRAS: readonly (JobExtras | undefined)[] = [
   { backoff: { type: 'list', delaysMs: [0, 1.5, 1e12], jitter: 1 }, maxAttempts: 1 },
   { timeoutMs: 0, expiresAfterMs: 0, onExpiry: 'drop', firstDueAt: 0 },
   { lastError: { name: '', message: 'ß'.repeat(1_000), stack: 'x'.repeat(4_000) } },
-  {
-    recurrence: {
-      name: 'nightly',
-      cron: '0 3 * * *',
-      timezone: 'Europe/Brussels',
-      misfire: 'skip',
-      origin: 'service',
-    },
-  },
+  { recurrence: 'nightly: 0 3 * * *' },
   richExtras(),
 ];
 

@@ -56,7 +56,12 @@ export interface ProviderHarness {
   /** Heads the report, such as `memory` or `redis: sorted-set`. */
   readonly name: string;
   readonly features?: HarnessFeatures;
-  /** Called once a case, and about a hundred times by the property; each time the store is empty. */
+  /**
+   * How many random histories are compared with the model; `CONFORMANCE_RUNS` overrides it.
+   * @default 100: a few seconds on a store over a network
+   */
+  readonly histories?: number;
+  /** Called once a case, and once for each random history; each time the store is empty. */
   create(options?: CreateOptions): Promise<ProviderUnderTest>;
   /** A provider on which `open` was never called; without it the case about that is skipped. */
   unopened?(): DelayQueueProvider;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { DelayQueueProvider } from '../../providers/delay-queue.provider.js';
 import { aJob, LEASE_MS, TOPIC } from './builders.js';
-import { claim, claimOne, schedule, scheduleOne } from './calls.js';
+import { claim, claimIds, claimOne, openSecond, schedule, scheduleOne } from './calls.js';
+import { assertNothingDue } from './checks.js';
 import type { ConformanceCase } from './harness.js';
 
 /** Every method that answers with a promise, other than `open` and `close`. */
@@ -108,6 +109,25 @@ export const lifecycleCases: readonly ConformanceCase[] = [
 
       await assertClosed(second);
       await claimOne(t);
+    },
+  },
+  {
+    // B049
+    name: 'keeps jobs and their due times over the end of every instance',
+    needs: ['durable', 'second-instance'],
+    run: async (t) => {
+      await schedule(t, { id: 'later', delayMs: 30_000 }, { id: 'running' });
+      await claimOne(t, { leaseMs: 20_000 });
+      await t.provider.close();
+      t.clock.jump(19_999);
+
+      const restarted = { ...t, ...(await openSecond(t)) };
+
+      await assertNothingDue(restarted, 1);
+      t.clock.jump(1);
+      assert.equal((await claimOne(restarted)).attempt, 2);
+      t.clock.jump(10_000);
+      assert.deepEqual(await claimIds(restarted), ['later']);
     },
   },
 ];

@@ -2,6 +2,7 @@ import type { JobExtras } from '../../job.js';
 import type {
   CancelRequest,
   CancelStatus,
+  DueTime,
   LeaseRef,
   MoveRequest,
   NewJob,
@@ -25,6 +26,9 @@ export interface ReferenceJob {
   lease: { token: number; expiresAt: number } | undefined;
   cancelled: boolean;
   abort: boolean;
+  everClaimed: boolean;
+  /** Cancelled in flight and its lease lost before a claim, which may have removed it; no call is made on it any more. */
+  limbo: boolean;
 }
 
 /**
@@ -43,46 +47,47 @@ export class ReferenceStore {
 
   constructor(private readonly now: () => number) {}
 
+  /** The job that waits under the id; one whose lease expired waits again. */
   pendingOf(id: string): ReferenceJob | undefined {
-    return this.jobs.find((job) => job.id === id && !job.lease);
+    return this.jobs.find((job) => job.id === id && !this.isInFlight(job));
   }
 
   inFlightOf(id: string): readonly ReferenceJob[] {
-    return this.jobs.filter((job) => job.id === id && job.lease);
+    return this.jobs.filter((job) => job.id === id && this.isInFlight(job));
   }
 
   /**
-   * Whether more than one job could be meant by the id: two in flight, or one that came back to find it taken. The
-   * interface does not say which one a call names then, so the model makes no such call.
+   * Whether it is open which job a call means: with several under the id it is clear only while the latest waits and
+   * the others run; and one that was cancelled in flight and lost its lease may be gone. The model makes no such call.
    */
   isTangled(id: string): boolean {
-    if (!this.jobs.some((job) => job.id === id)) this.tangled.delete(id);
-    return this.tangled.has(id) || (!this.pendingOf(id) && this.inFlightOf(id).length > 1);
+    const jobs = this.jobs.filter((job) => job.id === id);
+    if (jobs.length === 0) this.tangled.delete(id);
+    if (this.tangled.has(id) || jobs.some((job) => job.cancelled && this.isExpired(job))) return true;
+    const waiting = jobs.filter((job) => !this.isInFlight(job));
+    return jobs.length > 1 && !(waiting.length === 1 && waiting[0] === jobs.at(-1));
   }
 
-  /** @param pastDueAt the due time the provider gave, taken over for an `at` in the past: that instant, or now */
-  add(job: NewJob, pastDueAt: number): { readonly status: string; readonly dueAt: number } {
+  /** @param given the due time the provider answered, which the model takes over where it has a choice (`orNow`) */
+  add(job: NewJob, given: number): { readonly status: string; readonly dueAt: number } {
     const pending = this.pendingOf(job.id);
     if (pending && job.ifExists !== 'replace') {
       return { status: job.ifExists === 'keep' ? 'kept' : 'exists', dueAt: pending.dueAt };
     }
-    const dueAt = this.dueAt(job, pastDueAt);
+    const dueAt = this.dueAt(job);
     if (!pending) {
-      this.jobs.push({
-        ...{ id: job.id, payload: job.payload, extras: job.extras, dueAt, attempt: 0, lease: undefined },
-        ...{ firstScheduledAt: this.now(), sequence: this.nextSequence++, cancelled: false, abort: false },
-      });
-      return { status: 'scheduled', dueAt };
+      const stored = this.newJob(job, this.orNow(dueAt, given));
+      this.jobs.push(stored);
+      return { status: 'scheduled', dueAt: stored.dueAt };
     }
     const latest = job.maxWaitMs === undefined ? Infinity : pending.firstScheduledAt + job.maxWaitMs;
     const { payload, extras } = job;
-    Object.assign(pending, {
-      payload,
-      extras,
-      attempt: 0,
+    const moved = {
+      dueAt: this.orNow(Math.min(dueAt, latest), given),
       sequence: undefined,
-      dueAt: Math.min(dueAt, latest),
-    });
+      lease: undefined,
+    };
+    Object.assign(pending, { payload, extras, attempt: 0, ...moved });
     return { status: 'replaced', dueAt: pending.dueAt };
   }
 
@@ -99,11 +104,11 @@ export class ReferenceStore {
     return 'in-flight';
   }
 
-  reschedule(move: MoveRequest, pastDueAt: number): RescheduleStatus {
+  /** @param move not into the past */
+  reschedule(move: MoveRequest): RescheduleStatus {
     const pending = this.pendingOf(move.id);
     if (!pending) return this.inFlightOf(move.id).length > 0 ? 'in-flight' : 'unknown';
-    pending.dueAt = this.dueAt(move, pastDueAt);
-    pending.sequence = undefined;
+    Object.assign(pending, { dueAt: this.dueAt(move), sequence: undefined, lease: undefined });
     return 'rescheduled';
   }
 
@@ -116,7 +121,7 @@ export class ReferenceStore {
       if (settlement.outcome === 'dead-letter') this.dead.push(job.payload);
       return 'settled';
     }
-    if (this.jobs.some((other) => other !== job && other.id === job.id)) this.tangled.add(job.id);
+    if (this.newerOf(job)) this.tangled.add(job.id);
     job.lease = undefined;
     if (settlement.outcome === 'release') job.attempt--;
     else {
@@ -148,25 +153,58 @@ export class ReferenceStore {
     return this.jobs.filter((job) => !(job.cancelled && job.lease));
   }
 
-  /** Drops jobs that were cancelled in flight and lost their lease, as a provider may do at any claim. */
-  forgetLostCancelled(): void {
-    for (const job of this.jobs.filter((lost) => lost.cancelled && this.isExpired(lost))) this.remove(job);
+  /** A claim may drop the jobs that were cancelled in flight and lost their lease; or it meets them later. */
+  passedByAClaim(): void {
+    for (const job of this.jobs) job.limbo ||= job.cancelled && this.isExpired(job);
+  }
+
+  isInFlight(job: ReferenceJob): boolean {
+    return job.lease !== undefined && !this.isExpired(job);
   }
 
   isExpired(job: ReferenceJob): boolean {
     return job.lease !== undefined && job.lease.expiresAt <= this.now();
   }
 
-  private holderOf({ id, token }: LeaseRef): ReferenceJob | undefined {
+  holderOf({ id, token }: LeaseRef): ReferenceJob | undefined {
     return this.jobs.find((job) => job.id === id && job.lease?.token === token);
   }
 
-  private dueAt({ at, delayMs }: { at: number | undefined; delayMs: number }, pastDueAt: number): number {
-    if (at === undefined) return this.now() + delayMs;
-    return at >= this.now() ? at : Math.min(Math.max(pastDueAt, at), this.now());
+  private newJob({ id, payload, extras }: NewJob, dueAt: number): ReferenceJob {
+    return {
+      id,
+      payload,
+      dueAt,
+      attempt: 0,
+      extras,
+      firstScheduledAt: this.now(),
+      sequence: this.nextSequence++,
+      lease: undefined,
+      cancelled: false,
+      abort: false,
+      everClaimed: false,
+      limbo: false,
+    };
+  }
+
+  private dueAt({ at, delayMs }: DueTime): number {
+    return at ?? this.now() + delayMs;
+  }
+
+  /** A due time that is past means at once: the provider may keep that instant, or the present one. */
+  private orNow(dueAt: number, given: number): number {
+    return dueAt < this.now() && given > dueAt && given <= this.now() ? given : dueAt;
+  }
+
+  /** A job scheduled under the same id while this one was in flight; jobs stand in the order of scheduling. */
+  private newerOf(job: ReferenceJob): ReferenceJob | undefined {
+    return this.jobs.slice(this.jobs.indexOf(job) + 1).find(({ id }) => id === job.id);
   }
 
   private remove(job: ReferenceJob): void {
+    const older = this.jobs.slice(0, this.jobs.indexOf(job)).some(({ id }) => id === job.id);
+    // Whether the id names the older one again is left open.
+    if (older) this.tangled.add(job.id);
     this.jobs = this.jobs.filter((other) => other !== job);
   }
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import type { MoveRequest } from '../../providers/delay-queue.provider.js';
 import { complete, DAY_MS, LEASE_MS, release, retry, richExtras, TOPIC } from './builders.js';
 import { claimIds, claimOne, findAll, ids, reschedule, schedule, scheduleOne, settle } from './calls.js';
 import { assertCounts, assertEmpty, assertNothingDue, assertSameExtras } from './checks.js';
 import type { ConformanceCase } from './harness.js';
+
+const move = (id: string, delayMs: number): MoveRequest => ({ id, delayMs, at: undefined });
 
 export const rescheduleCases: readonly ConformanceCase[] = [
   {
@@ -168,7 +171,6 @@ export const rescheduleCases: readonly ConformanceCase[] = [
       await claimOne(t);
       await schedule(t, { id: 'a', delayMs: 10 }, { id: 'b', delayMs: 20 }, { id: 'c', delayMs: 30 });
 
-      const move = (id: string, delayMs: number) => ({ id, delayMs, at: undefined });
       const statuses = await t.provider.reschedule(TOPIC, [
         move('a', 35),
         move('never', 1),

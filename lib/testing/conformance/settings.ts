@@ -5,7 +5,7 @@ import type { ConformanceCase, ProviderUnderTest } from './harness.js';
 
 /** Sorted pairs, since a name such as `__proto__` is lost in a comparison with an object literal. */
 async function settings({ provider }: Pick<ProviderUnderTest, 'provider'>, topic = TOPIC) {
-  return Object.entries(await provider.readSettings(topic)).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.entries(await provider.readSettings(topic)).toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
 const ODD_SETTINGS: readonly (readonly [string, string])[] = [

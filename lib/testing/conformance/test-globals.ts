@@ -1,8 +1,8 @@
 /** The few functions of a test runner the suite needs; jest (`injectGlobals`) and vitest (`globals: true`) offer them. */
 export interface TestGlobals {
-  describe(name: string, body: () => void): void;
-  it(name: string, body: () => Promise<void>, timeoutMs?: number): void;
-  afterAll(body: () => void): void;
+  readonly describe: (name: string, body: () => void) => void;
+  readonly it: (name: string, body: () => Promise<void>, timeoutMs?: number) => void;
+  readonly afterAll: (body: () => void) => void;
 }
 
 /** @throws Error when the runner does not put its functions on `globalThis` */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { aJob, complete, deadLetter, release, retry, TOPIC } from './builders.js';
 import { cancel, claim, claimOne, reschedule, schedule, scheduleOne, settle } from './calls.js';
 import type { ConformanceCase } from './harness.js';
-import { assertWakes, WakeSignal } from './wake-signal.js';
+import { assertWakes, wakesOf } from './hint-signal.js';
 
 export const wakeCases: readonly ConformanceCase[] = [
   {
@@ -105,7 +105,7 @@ export const wakeCases: readonly ConformanceCase[] = [
   {
     name: 'wakes every listener of the topic',
     run: async (t) => {
-      const [first, second] = [new WakeSignal(t), new WakeSignal(t)];
+      const [first, second] = [wakesOf(t), wakesOf(t)];
       await claim(t);
 
       await scheduleOne(t);
@@ -127,14 +127,14 @@ export const wakeCases: readonly ConformanceCase[] = [
   {
     name: 'does not call a listener that was taken away, and still calls the others',
     run: async (t) => {
-      const [gone, stays] = [new WakeSignal(t), new WakeSignal(t)];
+      const [gone, stays] = [wakesOf(t), wakesOf(t)];
       await claim(t);
       gone.stop();
 
       await scheduleOne(t);
       await stays.after(0, 'a first job');
 
-      assert.equal(gone.wakes, 0);
+      assert.equal(gone.count, 0);
       gone.stop();
       stays.stop();
     },
