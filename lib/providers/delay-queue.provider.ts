@@ -30,6 +30,8 @@ export interface NewJob extends DueTime {
  * the backlog.
  */
 export interface AddResult {
+  /** As given. */
+  readonly id: string;
   readonly status: 'scheduled' | 'kept' | 'replaced' | 'exists' | 'full';
   /** Due time of the job that is stored under the id now, epoch ms; of no meaning with `full`. */
   readonly dueAt: number;

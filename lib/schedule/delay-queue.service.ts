@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import {
-  type DelayQueueError,
+  DelayQueueError,
   JobExistsError,
   PartialScheduleError,
   QueueFullError,
@@ -85,9 +85,10 @@ export class DelayQueueService {
   async schedule(topic: string, payload: unknown, options: ScheduleOptions): Promise<ScheduleResult> {
     assertTopic(topic, 'schedule a job');
     const job = toNewJob(this.codec.encode(topic, payload), options, `schedule a job on topic "${topic}"`);
-    const result = this.toResult(topic, job, await this.batcher.add(topic, job));
-    if (!('status' in result)) throw result;
-    return result;
+    const result = await this.batcher.add(topic, job);
+    this.tell(topic, result);
+    if (isStored(result)) return result;
+    throw this.refusalOf(topic, result);
   }
 
   /**
@@ -109,7 +110,10 @@ export class DelayQueueService {
     await Promise.all(
       [...byTopic].map(async ([topic, { jobs, places }]) => {
         const added = await this.provider.add(topic, jobs);
-        for (let i = 0; i < jobs.length; i++) results[places[i]!] = this.toResult(topic, jobs[i]!, added[i]!);
+        added.forEach((result, index) => {
+          this.tell(topic, result);
+          results[places[index]!] = isStored(result) ? result : this.refusalOf(topic, result);
+        });
       }),
     );
     return withoutErrors(results);
@@ -218,20 +222,15 @@ export class DelayQueueService {
     return topic;
   }
 
-  private toResult(
-    topic: string,
-    { id }: NewJob,
-    { status, dueAt }: AddResult,
-  ): ScheduleResult | DelayQueueError {
-    switch (status) {
-      case 'exists':
-        return new JobExistsError(topic, id, dueAt);
-      case 'full':
-        return new QueueFullError(topic, this.provider.features.maxPending ?? 0);
-      default:
-        if (this.events.observed) this.events.emit({ type: status, topic, id, dueAt });
-        return { status, id, dueAt };
+  private tell(topic: string, result: AddResult): void {
+    if (this.events.observed && isStored(result)) {
+      this.events.emit({ type: result.status, topic, id: result.id, dueAt: result.dueAt });
     }
+  }
+
+  private refusalOf(topic: string, { status, id, dueAt }: AddResult): DelayQueueError {
+    if (status === 'exists') return new JobExistsError(topic, id, dueAt);
+    return new QueueFullError(topic, this.provider.features.maxPending ?? 0);
   }
 
   private assertNames(topic: unknown, id: unknown, operation: string): void {
@@ -252,8 +251,12 @@ function newBatch(topic: string): Batch {
   return { topic, operation: `schedule a job on topic "${topic}"`, jobs: [], places: [] };
 }
 
+function isStored(result: AddResult): result is AddResult & ScheduleResult {
+  return result.status !== 'exists' && result.status !== 'full';
+}
+
 function withoutErrors(results: readonly (ScheduleResult | DelayQueueError)[]): readonly ScheduleResult[] {
-  const errors = results.filter((result): result is DelayQueueError => !('status' in result));
+  const errors = results.filter((result) => result instanceof DelayQueueError);
   if (errors.length > 0) throw new PartialScheduleError(results, errors.length, errors[0]!);
   return results as readonly ScheduleResult[];
 }

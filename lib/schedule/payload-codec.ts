@@ -77,13 +77,22 @@ export class PayloadCodec {
 function stringify(value: unknown): string {
   try {
     // Of a function or a symbol there is no text; the search for a problem names it.
-    return JSON.stringify(value) ?? NO_PAYLOAD;
+    return flat(JSON.stringify(value) ?? NO_PAYLOAD);
   } catch (error) {
     const problem = findProblem(value, []);
     throw new PayloadNotSerializableError(problem === undefined ? messageOf(error) : `payload${problem}`, {
       cause: error,
     });
   }
+}
+
+/**
+ * V8 hands out a text that `JSON.stringify` grew as the chain of pieces it grew by, which takes 90 bytes more for a
+ * payload of 110. Reading a character joins them; the garbage collector then drops the chain.
+ */
+function flat(text: string): string {
+  text.charCodeAt(text.length >> 1);
+  return text;
 }
 
 /**

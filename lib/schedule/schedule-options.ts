@@ -89,7 +89,7 @@ function checkNames(options: ScheduleOptions, operation: string, beside?: Readon
     );
   }
   let hasExtras = false;
-  for (const name of Object.keys(options)) {
+  for (const name in options) {
     if (EXTRA_NAMES.has(name)) hasExtras = true;
     else if (!OPTION_NAME_SET.has(name) && !beside?.has(name)) {
       throw OptionReader.trusted(options, operation).error(

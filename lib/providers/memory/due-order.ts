@@ -16,10 +16,13 @@ export class DueOrder {
     return this.byDelay.size + this.byInstant.size;
   }
 
-  /** Adds a slot that is not in the order yet. */
-  push(slot: number, due: DueTime, sequence: number): void {
-    if (due.at === undefined) this.byDelay.push(slot, this.clock.now() + due.delayMs, sequence);
-    else this.byInstant.push(slot, due.at, sequence);
+  /**
+   * Adds a slot that is not in the order yet.
+   * @param nowMs a reading of the monotonic clock, for who adds many at one moment
+   */
+  push(slot: number, { delayMs, at }: DueTime, sequence: number, nowMs = this.clock.now()): void {
+    if (at === undefined) this.byDelay.push(slot, nowMs + delayMs, sequence);
+    else this.byInstant.push(slot, at, sequence);
   }
 
   remove(slot: number): void {

@@ -54,13 +54,23 @@ export class MemoryTopic {
     this.dead = new DeadLetterShelf(clock, retention);
   }
 
-  add(job: NewJob, full: boolean): AddResult {
-    const slot = this.byId.get(job.id);
+  /** @param room how many jobs more may be stored */
+  add(jobs: readonly NewJob[], room: number): AddResult[] {
+    // One reading for the batch, which is one moment: reading both clocks for each job would take longer than the rest.
+    const nowMs = this.clock.now();
+    const wallMs = this.clock.wallNow();
+    const most = this.table.size + room;
+    return jobs.map((job) => this.addOne(job, nowMs, wallMs, this.table.size >= most));
+  }
+
+  private addOne(job: NewJob, nowMs: number, wallMs: number, full: boolean): AddResult {
+    const { id, ifExists } = job;
+    const slot = this.byId.get(id);
     if (slot === undefined || this.isInFlight(slot)) {
-      return full ? { status: 'full', dueAt: 0 } : this.insert(job);
+      return full ? { id, status: 'full', dueAt: 0 } : this.insert(job, nowMs, wallMs);
     }
-    if (job.ifExists === 'replace') return this.replace(slot, job);
-    return { status: job.ifExists === 'keep' ? 'kept' : 'exists', dueAt: this.table.dueAtOf(slot) };
+    if (ifExists === 'replace') return this.replace(slot, job);
+    return { id, status: ifExists === 'keep' ? 'kept' : 'exists', dueAt: this.table.dueAtOf(slot) };
   }
 
   cancel({ id, abort }: CancelRequest): CancelStatus {
@@ -170,12 +180,13 @@ export class MemoryTopic {
     for (const listener of this.abortListeners) listener({ id, token: lease.token });
   }
 
-  private insert(job: NewJob): AddResult {
-    const dueAt = this.dueAt(job);
-    const slot = this.table.add(job.id, job.payload, dueAt, this.clock.wallNow(), job.extras);
-    this.byId.set(job.id, slot);
-    this.order.push(slot, job, this.sequence++);
-    return { status: 'scheduled', dueAt };
+  private insert(job: NewJob, nowMs: number, wallMs: number): AddResult {
+    const { id, payload, delayMs, at, extras } = job;
+    const dueAt = at ?? wallMs + delayMs;
+    const slot = this.table.add(id, payload, dueAt, wallMs, extras);
+    this.byId.set(id, slot);
+    this.order.push(slot, job, this.sequence++, nowMs);
+    return { id, status: 'scheduled', dueAt };
   }
 
   private replace(slot: number, job: NewJob): AddResult {
@@ -184,7 +195,7 @@ export class MemoryTopic {
     this.leases.revoke(slot);
     this.table.write(slot, job.payload, dueAt, job.extras);
     this.order.move(slot, due, this.sequence++);
-    return { status: 'replaced', dueAt };
+    return { id: job.id, status: 'replaced', dueAt };
   }
 
   /** The due time asked for, or the end of `maxWaitMs` if that comes first. */

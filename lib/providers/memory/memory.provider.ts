@@ -62,10 +62,7 @@ export class MemoryProvider implements DelayQueueProvider {
 
   async add(topic: string, jobs: readonly NewJob[]): Promise<readonly AddResult[]> {
     if (!this.unwatchWall && jobs.some(({ at }) => at !== undefined)) this.watchWall();
-    return this.change('schedule', topic, (stored) => {
-      const others = this.maxPending === Infinity ? 0 : this.size() - stored.table.size;
-      return jobs.map((job) => stored.add(job, others + stored.table.size >= this.maxPending));
-    });
+    return this.change('schedule', topic, (stored) => stored.add(jobs, this.maxPending - this.size()));
   }
 
   async cancel(topic: string, requests: readonly CancelRequest[]): Promise<readonly CancelStatus[]> {
@@ -185,6 +182,7 @@ export class MemoryProvider implements DelayQueueProvider {
     return this.context;
   }
 
+  /** Counted when asked: a sum over the topics, which are few. */
   private size(): number {
     let size = 0;
     for (const stored of this.byName.values()) size += stored.table.size;

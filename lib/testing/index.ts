@@ -1,0 +1,2 @@
+export { VirtualClock } from './virtual-clock.js';
+export * from './conformance/index.js';
