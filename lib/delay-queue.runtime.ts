@@ -15,6 +15,8 @@ import { DelayQueueService } from './schedule/delay-queue.service.js';
 import { PayloadCodec } from './schedule/payload-codec.js';
 import { readTopicOptions, resolveTopicOptions } from './topic-options.js';
 
+const DROP_WARNING_INTERVAL_MS = 60_000;
+
 /** One queue of one application: its provider, service and dispatcher, wired together. Knows nothing of Nest's injector. */
 export class DelayQueueRuntime {
   readonly service: DelayQueueService;
@@ -22,6 +24,9 @@ export class DelayQueueRuntime {
   private readonly registry = new HandlerRegistry();
   private readonly dispatcher: Dispatcher;
   private readonly logger: Logger;
+  /** Dead letters removed by retention and not told of yet, by topic. */
+  private readonly dropped = new Map<string, number>();
+  private nextDropWarningMs = -Infinity;
 
   private constructor(
     readonly name: string,
@@ -103,11 +108,22 @@ export class DelayQueueRuntime {
   }
 
   private report(notice: ProviderNotice): void {
-    if (notice.type === 'dead-letters-dropped') {
-      this.logger.warn(
-        `${notice.count} of the oldest dead letters of topic "${notice.topic}" were removed: deadLetters.maxCount or maxAge is reached.`,
-      );
-    }
+    if (notice.type === 'dead-letters-dropped') this.warnOfDropped(notice);
     this.events.emit(notice);
+  }
+
+  /** Once the cap is reached every further dead letter drops one: a line each would bury the log. */
+  private warnOfDropped({ topic, count }: { readonly topic: string; readonly count: number }): void {
+    const dropped = (this.dropped.get(topic) ?? 0) + count;
+    const nowMs = this.options.clock.now();
+    if (nowMs < this.nextDropWarningMs) {
+      this.dropped.set(topic, dropped);
+      return;
+    }
+    this.dropped.delete(topic);
+    this.nextDropWarningMs = nowMs + DROP_WARNING_INTERVAL_MS;
+    this.logger.warn(
+      `${dropped} of the oldest dead letters of topic "${topic}" were removed: deadLetters.maxCount or maxAge is reached.`,
+    );
   }
 }

@@ -1,0 +1,56 @@
+/** What a client can be asked. Replies are those of RESP2, or RESP3 with the same values for scripts. */
+type Arg = string | number | Buffer;
+
+/**
+ * The part of an ioredis client this module uses. Written down here, because the types of two versions of ioredis do not
+ * fit each other; `Redis` and `Cluster` of 5 and 6 all fit this.
+ */
+export interface RedisLike {
+  readonly status: string;
+  readonly isCluster?: boolean;
+  evalsha(sha: string, keyCount: number, ...args: Arg[]): Promise<unknown>;
+  eval(source: string, keyCount: number, ...args: Arg[]): Promise<unknown>;
+  subscribe(...channels: string[]): Promise<unknown>;
+  unsubscribe(...channels: string[]): Promise<unknown>;
+  ssubscribe(...channels: string[]): Promise<unknown>;
+  sunsubscribe(...channels: string[]): Promise<unknown>;
+  ping(): Promise<unknown>;
+  call(command: string, ...args: Arg[]): Promise<unknown>;
+  duplicate(...args: never[]): RedisLike;
+  connect(): Promise<unknown>;
+  disconnect(reconnect?: boolean): void;
+  quit(): Promise<unknown>;
+  on(event: string, listener: (...args: never[]) => void): unknown;
+  off(event: string, listener: (...args: never[]) => void): unknown;
+}
+
+/** Options of an ioredis client, passed on as they are: `host`, `port`, `password`, `tls`, `sentinels` and so on. */
+export type RedisClientOptions = Readonly<Record<string, unknown>>;
+
+/** A cluster to connect to. */
+export interface RedisClusterConnection {
+  /** Some of its nodes; the others are found through them. */
+  readonly nodes: readonly (string | { readonly host?: string; readonly port?: number })[];
+  /** `ClusterOptions` of ioredis. */
+  readonly options?: RedisClientOptions;
+}
+
+/**
+ * Where Redis is: a URL; options of an ioredis client, sentinels included; a cluster; a client of your own, which stays
+ * yours to close; or a function that makes one, which is then closed with the module.
+ */
+export type RedisConnection =
+  string | RedisClientOptions | RedisClusterConnection | RedisLike | (() => RedisLike | Promise<RedisLike>);
+
+export function isRedisLike(connection: unknown): connection is RedisLike {
+  const candidate = connection as Partial<RedisLike> | null;
+  return (
+    typeof candidate === 'object' &&
+    typeof candidate?.evalsha === 'function' &&
+    typeof candidate.duplicate === 'function'
+  );
+}
+
+export function isCluster(connection: unknown): connection is RedisClusterConnection {
+  return Array.isArray((connection as { nodes?: unknown }).nodes);
+}
