@@ -1,4 +1,6 @@
 import ms from 'ms';
+import { InvalidOptionsError } from './delay-queue.errors.js';
+import { describeValue } from './describe-value.js';
 
 /** Milliseconds, or a text with a unit such as `'500ms'`, `'30s'`, `'5m'`, `'2h'`, `'1 day'`, `'2w'`, `'1y'`. */
 export type Duration = number | string;
@@ -25,6 +27,21 @@ export function toMs(duration: unknown): number | undefined {
   const whole = Math.ceil(value);
   // Written so that NaN fails.
   return whole >= 0 && whole <= MAX_DURATION_MS && value >= 0 ? whole : undefined;
+}
+
+/**
+ * Reads a duration as every option of this module does, for settings of your own.
+ * @returns whole milliseconds, from 0 to ten years
+ * @throws InvalidOptionsError for anything else
+ * @example parseDuration('30m') / 2
+ */
+export function parseDuration(duration: Duration): number {
+  const valueMs = toMs(duration);
+  if (valueMs !== undefined) return valueMs;
+  throw new InvalidOptionsError(
+    'duration',
+    `${describeValue(duration)} is no duration. Give ${DURATION_HINT}.`,
+  );
 }
 
 function parse(text: string): number | undefined {

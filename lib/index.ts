@@ -23,7 +23,7 @@ export type { DeadLetter, JobView } from './schedule/job-view.js';
 export type { DueWindow, FindOptions, PageOptions, WindowMove } from './schedule/windows.js';
 export type { DeadLetters, PurgeOptions, RequeueOptions, RequeueResult } from './schedule/dead-letters.js';
 export type { DueTimeOptions } from './schedule/due-time.js';
-export type { Duration } from './duration.js';
+export { type Duration, parseDuration } from './duration.js';
 export { jsonSerializer, type PayloadSerializer } from './schedule/payload-codec.js';
 
 export type { Misfire, Recurrence, RecurrenceOptions } from './recurring/recurrence.js';

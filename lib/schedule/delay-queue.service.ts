@@ -161,6 +161,12 @@ export class DelayQueueService {
     return this.provider.counts(topic);
   }
 
+  /** Every topic that holds a job or a dead letter, whether anyone handles it or not. */
+  async topics(): Promise<readonly string[]> {
+    this.batcher.flush();
+    return this.provider.topics();
+  }
+
   /** Jobs in due order, in pages. */
   async find(topic: string, options: FindOptions = {}): Promise<Page<JobView>> {
     assertTopic(topic, 'find jobs');
