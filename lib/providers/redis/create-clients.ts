@@ -20,7 +20,7 @@ export interface Clients {
   readonly keyPrefix: string;
 }
 
-type Ioredis = typeof import('ioredis');
+type Ioredis = Pick<typeof import('ioredis'), 'Redis' | 'Cluster'>;
 
 /** What every client of this module's own gets, beside what the user asks for. */
 const COMMON = {
@@ -110,7 +110,8 @@ function wrapClient(client: RedisLike, ownsCommands: boolean): Clients {
 
 async function loadIoredis(): Promise<Ioredis> {
   try {
-    return await import('ioredis');
+    const { Redis, Cluster } = await import('ioredis');
+    return { Redis, Cluster };
   } catch (cause) {
     if (!['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes((cause as { code?: string }).code ?? ''))
       throw cause;

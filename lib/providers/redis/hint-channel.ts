@@ -14,8 +14,9 @@ export type Hint =
 
 export interface HintListener {
   readonly onHint: (hint: Hint) => void;
-  /** From here on hints come; those before may have been missed. */
-  readonly onSubscribed: () => void;
+  /** From here on hints come; those before may have been missed. `again`: the link was lost meanwhile. */
+  readonly onSubscribed: (again: boolean) => void;
+  readonly onClosed: () => void;
 }
 
 /**
@@ -49,7 +50,7 @@ export class HintChannel {
     // ioredis puts its keyPrefix in front of channels by itself.
     const subscribed = isCluster ? subscriber.ssubscribe(channel) : subscriber.subscribe(channel);
     subscribed.then(
-      () => listener.onSubscribed(),
+      () => listener.onSubscribed(false),
       // The link is down: the client subscribes again when it is back, and `ready` tells.
       () => undefined,
     );
@@ -61,10 +62,15 @@ export class HintChannel {
     if (hint) listener.onHint(hint);
   };
 
+  /** Nobody waits for a subscription any more. */
+  close(): void {
+    for (const listener of this.listeners.values()) listener.onClosed();
+  }
+
   private readonly onReady = (): void => {
     // After the client's own resubscriptions, which go out right behind this event.
     setImmediate(() => {
-      for (const listener of this.listeners.values()) listener.onSubscribed();
+      for (const listener of this.listeners.values()) listener.onSubscribed(true);
     });
   };
 }

@@ -21,13 +21,16 @@ import type {
 } from '../delay-queue.provider.js';
 import type { Connection } from './connection.js';
 import { HeadWatch } from './head-watch.js';
-import type { HintChannel } from './hint-channel.js';
+import type { Hint, HintChannel } from './hint-channel.js';
 import { topicKeys } from './keys.js';
 import type { ResolvedRedisOptions } from './redis.options.js';
 import { type PartCounts, SortedSet } from './sorted-set.js';
 
 /** Jobs of one script call. */
 const BATCH = 500;
+
+/** How long the first claim waits for the subscription, which saves it a second one. */
+const SUBSCRIBE_MS = 100;
 
 export interface TopicContext {
   readonly context: ProviderContext;
@@ -45,6 +48,10 @@ export class RedisTopic {
   private readonly wakeListeners = new Set<() => void>();
   private readonly abortListeners = new Set<(lease: LeaseRef) => void>();
   private listening = false;
+  /** Settles once hints come, or cannot be waited for. */
+  private subscribed: Promise<void> | undefined;
+  /** A claim was answered before hints came: what it foretold may be out of date. */
+  private wasDeaf = false;
 
   constructor(
     readonly name: string,
@@ -84,6 +91,7 @@ export class RedisTopic {
     const watch = request.rate || request.maxInFlight ? undefined : this.watch;
     const known = watch?.answer();
     if (known) return known;
+    if (this.subscribed) await this.subscribed;
     const claims: Claim[] = [];
     for (;;) {
       const limit = Math.min(BATCH, request.limit - claims.length);
@@ -192,21 +200,39 @@ export class RedisTopic {
   private listen(): void {
     if (this.listening) return;
     this.listening = true;
+    let proceed = (): void => undefined;
+    const patience = setTimeout(() => {
+      this.wasDeaf = true;
+      proceed();
+    }, SUBSCRIBE_MS);
+    this.subscribed = new Promise((resolve) => {
+      proceed = () => {
+        clearTimeout(patience);
+        this.subscribed = undefined;
+        resolve();
+      };
+    });
     this.shared.hints.listen(this.set.keys.hints, {
-      onHint: (hint) => {
-        if (hint.type === 'abort') {
-          for (const listener of this.abortListeners) listener(hint.lease);
-          return;
-        }
-        if (hint.watcher === '') this.watch?.forget();
-        else this.watch?.learn(hint.inMs, hint.watcher === this.shared.instance);
-        this.wake();
-      },
-      onSubscribed: () => {
+      onHint: (hint) => this.hear(hint),
+      onSubscribed: (again) => {
+        proceed();
+        if (!again && !this.wasDeaf) return;
+        this.wasDeaf = false;
         this.watch?.forget();
         this.wake();
       },
+      onClosed: () => proceed(),
     });
+  }
+
+  private hear(hint: Hint): void {
+    if (hint.type === 'abort') {
+      for (const listener of this.abortListeners) listener(hint.lease);
+      return;
+    }
+    if (hint.watcher === '') this.watch?.forget();
+    else this.watch?.learn(hint.inMs, hint.watcher === this.shared.instance);
+    this.wake();
   }
 
   private wake(): void {

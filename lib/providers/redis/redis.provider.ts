@@ -74,7 +74,10 @@ export class RedisProvider implements DelayQueueProvider {
   close(): Promise<void> {
     const { opened } = this;
     this.opened = undefined;
-    if (opened) this.closing = opened.connection.close();
+    if (opened) {
+      opened.hints.close();
+      this.closing = opened.connection.close();
+    }
     return this.closing ?? Promise.resolve();
   }
 
@@ -82,8 +85,7 @@ export class RedisProvider implements DelayQueueProvider {
     const stored = this.topic('schedule', topic);
     if (jobs.length === 0) return [];
     const registered = stored.isRegistered ? undefined : this.register(stored);
-    const { results, isNew } = await stored.add(jobs);
-    await registered;
+    const [{ results, isNew }] = await Promise.all([stored.add(jobs), registered]);
     // Someone emptied the store since this instance registered the topic.
     if (isNew && !registered) await this.register(stored);
     return results;

@@ -322,13 +322,13 @@ function dueArg({ at, delayMs }: DueTime): string {
 function decodeAdd(reply: unknown, jobs: readonly NewJob[]): AddResult[] {
   const list = asList('add', reply);
   const [now, nowUp] = [asNumber('add', list[0]), asNumber('add', list[1])];
-  const results = jobs.map(({ at, delayMs }): AddResult => ({
-    status: 'scheduled',
-    dueAt: at ?? (delayMs === 0 ? now : nowUp + delayMs),
-  }));
+  const results = jobs.map(({ id, at, delayMs }): AddResult => {
+    return { id, status: 'scheduled', dueAt: at ?? (delayMs === 0 ? now : nowUp + delayMs) };
+  });
   for (let place = 3; place < list.length; place += 3) {
     const [status] = asWords('add', [list[place + 1]], ['kept', 'replaced', 'exists'] as const);
-    results[asNumber('add', list[place])] = { status: status!, dueAt: asNumber('add', list[place + 2]) };
+    const index = asNumber('add', list[place]);
+    results[index] = { id: jobs[index]!.id, status: status!, dueAt: asNumber('add', list[place + 2]) };
   }
   return results;
 }

@@ -112,7 +112,7 @@ for i = 1, #jobs do
   local id, how, payload, extras = unpack(jobs[i])
   local amount, maxWait = tonumber(string.sub(how, 3)), nil
   if not amount then
-    local first, second = string.match(how, '^..(-?%d+),(%d+)$')
+    local first, second = string.match(how, '^..(%-?%d+),(%d+)$')
     amount, maxWait = tonumber(first), tonumber(second)
   end
   local dueAt = readDue(string.sub(how, 2, 2), amount, us)

@@ -28,26 +28,26 @@ if meta[3] then
   return { -1, us, 0, 0, 0 }
 end
 
--- Looks at every lease, but only where the bound could be reached.
-local function countInFlight()
-  local count, first = 0, math.huge
-  for _, value in ipairs(redis.call('HVALS', KEYS[3])) do
-    local lease = readLease(value)
+-- Looks at every lease, but only where the bound could be reached: how many protect a job, the end of the first of them,
+-- and the places of those that have expired, which are taken over whatever the bound.
+local function readLeases()
+  local count, first, expired = 0, math.huge, {}
+  local held = redis.call('HGETALL', KEYS[3])
+  for i = 1, #held, 2 do
+    local lease = readLease(held[i + 1])
     if lease and lease.expiresAt > now then
       count = count + 1
       first = math.min(first, lease.expiresAt)
+    elseif lease then
+      expired[#expired + 1] = { lease.order .. held[i], lease.expiresAt }
     end
   end
-  return count, first
+  table.sort(expired, function(a, b) return a[2] < b[2] end)
+  return count, first, expired
 end
 
-local maxInFlight = tonumber(ARGV[4])
+local maxInFlight = tonumber(ARGV[4]) or math.huge
 local allowed = limit
-if maxInFlight then
-  local most = redis.call('HLEN', KEYS[3])
-  if most + limit > maxInFlight then allowed = math.min(allowed, math.max(0, maxInFlight - countInFlight())) end
-end
-
 local tokens, rateLimit, perMs
 if ARGV[5] ~= '' then
   local burst
@@ -154,6 +154,20 @@ local function write()
   moves, leases = {}, {}
 end
 
+-- The bound is near: leases that have expired come first, and count as slots only once they are taken over.
+local slots, leftOver = math.huge, false
+if maxInFlight < math.huge and redis.call('HLEN', KEYS[3]) + limit > maxInFlight then
+  local count, _, expired = readLeases()
+  local range = {}
+  for i = 1, math.min(#expired, allowed) do
+    range[2 * i - 1], range[2 * i] = expired[i][1], text(expired[i][2])
+  end
+  leftOver = takeAll(range, #range / 2) < #expired
+  write()
+  slots = math.max(0, maxInFlight - count - taken)
+  allowed = taken + math.min(allowed - taken, slots)
+end
+
 -- One entry more than wanted, which is the head behind them. Jobs that were cancelled in flight are dropped on the way,
 -- so there may be more rounds than one.
 repeat
@@ -174,11 +188,11 @@ end
 if taken > 0 then head = math.min(head, now + leaseMs) end
 local waitUs = math.max(0, head * 1000 - us)
 local capped = '0'
-if maxInFlight and redis.call('HLEN', KEYS[3]) >= maxInFlight then
-  local count, first = countInFlight()
+if slots < math.huge then
+  local count, first = readLeases()
   if count >= maxInFlight then
     capped = '1'
-    waitUs = math.max(waitUs, first * 1000 - us)
+    waitUs = leftOver and 0 or math.max(waitUs, first * 1000 - us)
   end
 end
 if tokens then

@@ -17,7 +17,7 @@ local numbers = redis.call('ZRANGEBYSCORE', KEYS[1], from, to, 'LIMIT', 0, limit
 local reply = { #numbers > limit and 1 or 0 }
 for i = 1, math.min(limit, #numbers) do
   local letter = redis.call('HGET', KEYS[2], numbers[i]) or ''
-  local facts, ids, extras, stop = string.match(letter, '^1(%d+,-?%d+,-?%d+),(%d+),(%d+)();')
+  local facts, ids, extras, stop = string.match(letter, '^1(%d+,%-?%d+,%-?%d+),(%d+),(%d+)();')
   local count = #reply
   reply[count + 1] = numbers[i]
   if facts then

@@ -77,7 +77,7 @@ end
 -- nil for none, and for what cannot be read.
 local function readLease(value)
   if not value then return nil end
-  local token, dueAt, attempt, expiresAt, flags = string.match(value, '^(%d+),(-?%d+),(%d+),(-?%d+),(%a*)$', 8)
+  local token, dueAt, attempt, expiresAt, flags = string.match(value, '^(%d+),(%-?%d+),(%d+),(%-?%d+),(%a*)$', 8)
   if not token then return nil end
   return {
     order = string.sub(value, 1, 7),
