@@ -67,7 +67,10 @@ export interface ClaimRequest {
   /** At most this many jobs; a whole number from 1. */
   readonly limit: number;
   readonly leaseMs: number;
-  /** At most this many leases on the topic over all instances; leases that expired are taken over regardless. */
+  /**
+   * At most this many leases on the topic over all instances. Leases that expired do not count; what they held is taken
+   * over in due order, as any due job.
+   */
   readonly maxInFlight?: number;
   readonly rate?: RateLimit;
 }

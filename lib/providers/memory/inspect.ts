@@ -34,6 +34,7 @@ export function findJobs(topic: MemoryTopic, query: FindQuery, clock: Clock): Pa
     if (dueAt < dueFrom || dueAt > dueTo || dueAt < afterDueAt!) return;
     const sequence = order.sequenceOf(slot);
     if (dueAt === afterDueAt && sequence <= afterSequence!) return;
+    if (topic.isGivenUp(slot)) return;
     if (topic.isInFlight(slot) === (query.state === 'in-flight')) found.push({ slot, dueAt, sequence });
   });
   found.sort((a, b) => a.dueAt - b.dueAt || a.sequence - b.sequence);
@@ -50,16 +51,22 @@ export function findJobs(topic: MemoryTopic, query: FindQuery, clock: Clock): Pa
 export function countJobs(topic: MemoryTopic, clock: Clock): TopicCounts {
   let due = 0;
   let expired = 0;
+  let givenUp = 0;
   let headAgeMs = 0;
   const nowMs = clock.now();
   topic.order.forEachDue((slot) => {
+    const lease = topic.leases.ofSlot(slot);
+    if (lease) expired++;
+    if (lease?.cancelled) {
+      givenUp++;
+      return;
+    }
     due++;
-    if (topic.leases.ofSlot(slot)) expired++;
     headAgeMs = Math.max(headAgeMs, nowMs - topic.order.monotonicDueOf(slot));
   });
   const inFlight = topic.leases.size - expired;
   return {
-    pending: topic.table.size - inFlight,
+    pending: topic.table.size - inFlight - givenUp,
     due,
     headAgeMs,
     inFlight,

@@ -18,6 +18,7 @@ import type {
 } from '../delay-queue.provider.js';
 import { DeadLetterShelf } from './dead-letter-shelf.js';
 import { DueOrder } from './due-order.js';
+import { IdIndex } from './id-index.js';
 import { JobTable } from './job-table.js';
 import { type Lease, Leases } from './leases.js';
 import { TokenBucket } from './token-bucket.js';
@@ -37,8 +38,7 @@ export class MemoryTopic {
   readonly abortListeners = new Set<(lease: LeaseRef) => void>();
   paused = false;
 
-  /** The job an id names: the latest one scheduled under it. An older one, still in flight, is reached by its token. */
-  private readonly byId = new Map<string, number>();
+  private readonly ids = new IdIndex();
   private readonly bucket = new TokenBucket();
   private sequence = 0;
   /** The last claim was cut short by `maxInFlight`, so the end of a lease is news. */
@@ -63,9 +63,14 @@ export class MemoryTopic {
     return jobs.map((job) => this.addOne(job, nowMs, wallMs, this.table.size >= most));
   }
 
+  /** Jobs that wait; those under a lease do not. */
+  countPending(): number {
+    return this.table.size - this.countInFlight();
+  }
+
   private addOne(job: NewJob, nowMs: number, wallMs: number, full: boolean): AddResult {
     const { id, ifExists } = job;
-    const slot = this.byId.get(id);
+    const slot = this.slotOf(id);
     if (slot === undefined || this.isInFlight(slot)) {
       return full ? { id, status: 'full', dueAt: 0 } : this.insert(job, nowMs, wallMs);
     }
@@ -74,7 +79,7 @@ export class MemoryTopic {
   }
 
   cancel({ id, abort }: CancelRequest): CancelStatus {
-    const slot = this.byId.get(id);
+    const slot = this.slotOf(id);
     if (slot === undefined) return 'unknown';
     if (!this.isInFlight(slot)) {
       this.drop(slot);
@@ -87,7 +92,7 @@ export class MemoryTopic {
   }
 
   reschedule(move: MoveRequest): RescheduleStatus {
-    const slot = this.byId.get(move.id);
+    const slot = this.slotOf(move.id);
     if (slot === undefined) return 'unknown';
     if (this.isInFlight(slot)) return 'in-flight';
     this.leases.revoke(slot);
@@ -166,8 +171,17 @@ export class MemoryTopic {
     return this.table.size + this.dead.size + this.settings.size === 0 && !this.paused;
   }
 
+  /** The job an id names. One that was cancelled while it ran, and whose run ended without an outcome, is none. */
   slotOf(id: string): number | undefined {
-    return this.byId.get(id);
+    const slot = this.ids.get(id);
+    if (slot === undefined || !this.isGivenUp(slot)) return slot;
+    this.drop(slot);
+    return this.ids.get(id);
+  }
+
+  /** Cancelled in flight, and the lease has expired: the next claim would drop it. */
+  isGivenUp(slot: number): boolean {
+    return this.leases.ofSlot(slot)?.cancelled === true && !this.isInFlight(slot);
   }
 
   /** Whether the job runs under a lease that has not expired. */
@@ -184,7 +198,7 @@ export class MemoryTopic {
     const { id, payload, delayMs, at, extras } = job;
     const dueAt = at ?? wallMs + delayMs;
     const slot = this.table.add(id, payload, dueAt, wallMs, extras);
-    this.byId.set(id, slot);
+    this.ids.take(id, slot);
     this.order.push(slot, job, this.sequence++, nowMs);
     return { id, status: 'scheduled', dueAt };
   }
@@ -247,10 +261,15 @@ export class MemoryTopic {
     return count;
   }
 
+  /** Until the first lease in flight expires. Those that have expired wait for a slot themselves. */
   private untilFirstExpiry(): number {
+    const nowMs = this.clock.now();
     let first = Infinity;
-    for (const slot of this.leases.slots()) first = Math.min(first, this.order.monotonicDueOf(slot));
-    return first - this.clock.now();
+    for (const slot of this.leases.slots()) {
+      const expiresMs = this.order.monotonicDueOf(slot);
+      if (expiresMs > nowMs) first = Math.min(first, expiresMs);
+    }
+    return first - nowMs;
   }
 
   private retry(slot: number, { delayMs, extras }: Extract<Settlement, { outcome: 'retry' }>): void {
@@ -283,9 +302,7 @@ export class MemoryTopic {
   }
 
   private drop(slot: number): void {
-    const id = this.table.idOf(slot);
-    // A job scheduled under the same id meanwhile keeps it.
-    if (this.byId.get(id) === slot) this.byId.delete(id);
+    this.ids.leave(this.table.idOf(slot), slot);
     this.leases.revoke(slot);
     this.order.remove(slot);
     this.table.remove(slot);

@@ -62,7 +62,7 @@ export class MemoryProvider implements DelayQueueProvider {
 
   async add(topic: string, jobs: readonly NewJob[]): Promise<readonly AddResult[]> {
     if (!this.unwatchWall && jobs.some(({ at }) => at !== undefined)) this.watchWall();
-    return this.change('schedule', topic, (stored) => stored.add(jobs, this.maxPending - this.size()));
+    return this.change('schedule', topic, (stored) => stored.add(jobs, this.room()));
   }
 
   async cancel(topic: string, requests: readonly CancelRequest[]): Promise<readonly CancelStatus[]> {
@@ -182,10 +182,11 @@ export class MemoryProvider implements DelayQueueProvider {
     return this.context;
   }
 
-  /** Counted when asked: a sum over the topics, which are few. */
-  private size(): number {
-    let size = 0;
-    for (const stored of this.byName.values()) size += stored.table.size;
-    return size;
+  /** How many jobs more may wait. */
+  private room(): number {
+    if (this.maxPending === Infinity) return Infinity;
+    let pending = 0;
+    for (const stored of this.byName.values()) pending += stored.countPending();
+    return this.maxPending - pending;
   }
 }

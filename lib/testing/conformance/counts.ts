@@ -67,8 +67,12 @@ export const countsCases: readonly ConformanceCase[] = [
       await provider.add('running', manyJobs(1));
       await provider.claim('running', { limit: 1, leaseMs: LEASE_MS });
       await provider.writeSetting('set', 'name', 'value');
+      await provider.writeSetting('set-and-waiting', 'name', 'value');
+      await provider.add('set-and-waiting', manyJobs(1));
+      assertSameNames(await provider.topics(), [TOPIC, 'running', 'set', 'set-and-waiting', 'waiting']);
 
-      assertSameNames(await provider.topics(), [TOPIC, 'running', 'set', 'waiting']);
+      await scheduleOne(t);
+      assert.ok((await provider.topics()).includes(TOPIC));
     },
   },
   {

@@ -15,7 +15,7 @@ export const ifExistsCases: readonly ConformanceCase[] = [
       const again = await scheduleOne(t, { payload: 'new', delayMs: 5, ifExists });
 
       const status = ifExists === 'keep' ? 'kept' : 'exists';
-      assert.deepEqual({ ...again }, { status, dueAt: first.dueAt });
+      assert.deepEqual({ ...again }, { id: 'job-1', status, dueAt: first.dueAt });
       t.clock.jump(89);
       await assertNothingDue(t, 1);
       t.clock.jump(1);
@@ -32,7 +32,7 @@ export const ifExistsCases: readonly ConformanceCase[] = [
 
       const later = await scheduleOne(t, { payload: 'new', delayMs: 500, ifExists: 'replace' });
 
-      assert.deepEqual({ ...later }, { status: 'replaced', dueAt: t.clock.wallNow() + 500 });
+      assert.deepEqual({ ...later }, { id: 'job-1', status: 'replaced', dueAt: t.clock.wallNow() + 500 });
       t.clock.jump(499);
       await assertNothingDue(t, 1);
       t.clock.jump(1);

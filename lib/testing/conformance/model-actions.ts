@@ -88,7 +88,7 @@ async function add(
 
   const expected = jobs.map((job, index) => model.add(job, results[index]?.dueAt ?? NaN));
   assert.deepEqual(
-    results.map(({ status, dueAt }) => ({ status, dueAt })),
+    results.map(({ id, status, dueAt }) => ({ id, status, dueAt })),
     expected,
   );
 }

@@ -1,5 +1,6 @@
 import type { JobExtras } from '../../job.js';
 import type {
+  AddResult,
   CancelRequest,
   CancelStatus,
   DueTime,
@@ -69,16 +70,17 @@ export class ReferenceStore {
   }
 
   /** @param given the due time the provider answered, which the model takes over where it has a choice (`orNow`) */
-  add(job: NewJob, given: number): { readonly status: string; readonly dueAt: number } {
-    const pending = this.pendingOf(job.id);
+  add(job: NewJob, given: number): AddResult {
+    const { id } = job;
+    const pending = this.pendingOf(id);
     if (pending && job.ifExists !== 'replace') {
-      return { status: job.ifExists === 'keep' ? 'kept' : 'exists', dueAt: pending.dueAt };
+      return { id, status: job.ifExists === 'keep' ? 'kept' : 'exists', dueAt: pending.dueAt };
     }
     const dueAt = this.dueAt(job);
     if (!pending) {
       const stored = this.newJob(job, this.orNow(dueAt, given));
       this.jobs.push(stored);
-      return { status: 'scheduled', dueAt: stored.dueAt };
+      return { id, status: 'scheduled', dueAt: stored.dueAt };
     }
     const latest = job.maxWaitMs === undefined ? Infinity : pending.firstScheduledAt + job.maxWaitMs;
     const { payload, extras } = job;
@@ -88,7 +90,7 @@ export class ReferenceStore {
       lease: undefined,
     };
     Object.assign(pending, { payload, extras, attempt: 0, ...moved });
-    return { status: 'replaced', dueAt: pending.dueAt };
+    return { id, status: 'replaced', dueAt: pending.dueAt };
   }
 
   cancel({ id, abort }: CancelRequest): CancelStatus {

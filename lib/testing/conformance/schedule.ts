@@ -15,7 +15,7 @@ export const scheduleCases: readonly ConformanceCase[] = [
 
       const result = await scheduleOne(t, { delayMs: 5_000 });
 
-      assert.deepEqual({ ...result }, { status: 'scheduled', dueAt: t.clock.wallNow() + 5_000 });
+      assert.deepEqual({ ...result }, { id: 'job-1', status: 'scheduled', dueAt: t.clock.wallNow() + 5_000 });
     },
   },
   {
@@ -25,7 +25,7 @@ export const scheduleCases: readonly ConformanceCase[] = [
 
       const result = await scheduleOne(t, { at, delayMs: 60_000 });
 
-      assert.deepEqual({ ...result }, { status: 'scheduled', dueAt: at });
+      assert.deepEqual({ ...result }, { id: 'job-1', status: 'scheduled', dueAt: at });
       t.clock.jump(9);
       await assertNothingDue(t, 1);
       t.clock.jump(1);
@@ -108,13 +108,13 @@ export const scheduleCases: readonly ConformanceCase[] = [
       );
 
       assert.deepEqual(
-        results.map(({ status, dueAt }) => [status, dueAt - now]),
+        results.map(({ id, status, dueAt }) => [id, status, dueAt - now]),
         [
-          ['scheduled', 10],
-          ['exists', 50],
-          ['kept', 50],
-          ['kept', 10],
-          ['replaced', 60],
+          ['new', 'scheduled', 10],
+          ['there', 'exists', 50],
+          ['there', 'kept', 50],
+          ['new', 'kept', 10],
+          ['there', 'replaced', 60],
         ],
       );
       await assertCounts(t, { pending: 2 });

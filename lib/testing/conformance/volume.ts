@@ -55,10 +55,19 @@ export const volumeCases: readonly ConformanceCase[] = [
   {
     name: `claims, renews and settles ${BATCH} jobs in one call each`,
     run: async (t) => {
+      const scheduledAt = t.clock.wallNow();
       await t.provider.add(TOPIC, manyJobs(BATCH));
+      t.clock.jump(5);
 
       const { claims } = await t.provider.claim(TOPIC, { limit: BATCH, leaseMs: LEASE_MS });
       assert.equal(claims.length, BATCH);
+      assert.equal(new Set(ids(claims)).size, BATCH);
+      for (const { id, payload, ...times } of claims) {
+        assert.equal(`job-${payload}`, id);
+        assert.deepEqual([times.dueAt, times.lateMs], [scheduledAt, 5]);
+        // A store may tell apart what was scheduled in one millisecond by borrowing from the next ones.
+        assert.ok(Math.abs(times.scheduledAt - scheduledAt) <= 10, `scheduledAt is ${times.scheduledAt}`);
+      }
       const renewed = await t.provider.renew(TOPIC, claims, LEASE_MS);
       assert.equal(renewed.length, BATCH);
       assert.ok(renewed.every((status) => status === 'renewed'));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { claimIds, claimOne, schedule, scheduleOne } from './calls.js';
+import { claimIds, claimOne, reschedule, schedule, scheduleOne } from './calls.js';
 import { assertNothingDue } from './checks.js';
 import type { ConformanceCase } from './harness.js';
 import { assertWakes } from './hint-signal.js';
@@ -41,14 +41,18 @@ export const wallClockCases: readonly ConformanceCase[] = [
     },
   },
   {
-    name: 'wakes when the wall clock is set forward past an `at`',
+    name: 'wakes when the wall clock is set forward past an `at`, whether scheduled or moved to it',
     needs: ['wall-steps'],
     run: async (t) => {
-      await scheduleOne(t, { at: t.clock.wallNow() + 3_600_000 });
+      const step = async (): Promise<void> => t.clock.stepWall(3_600_000);
+      await scheduleOne(t, { id: 'moved', delayMs: 7_200_000 });
+      await reschedule(t, 'moved', { at: t.clock.wallNow() + 3_600_000 });
+      await assertWakes(t, 'the wall clock was set forward past a moved job', step);
+      assert.equal((await claimOne(t)).id, 'moved');
 
-      await assertWakes(t, 'the wall clock was set forward', async () => t.clock.stepWall(3_600_000));
-
-      await claimOne(t);
+      await scheduleOne(t, { id: 'scheduled', at: t.clock.wallNow() + 3_600_000 });
+      await assertWakes(t, 'the wall clock was set forward past a scheduled job', step);
+      assert.equal((await claimOne(t)).id, 'scheduled');
     },
   },
   {
