@@ -12,20 +12,23 @@ export class OptionReader<Options extends object> {
 
   /**
    * @param path what precedes an option's name in messages; empty at the top
+   * @param operation what the caller wants, for messages
    * @throws InvalidOptionsError if `options` is no object or has an option that is not `known`
    */
   static of<Options extends object>(
     options: Options,
     path: string,
     known: readonly (keyof Options & string)[],
+    operation?: string,
   ): OptionReader<Options> {
     if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+      const what = operation === undefined ? '' : `Cannot ${operation}: `;
       throw new InvalidOptionsError(
         path,
-        `${path || 'The options'} must be an object, not ${describeValue(options)}.`,
+        `${what}${path || 'the options'} must be an object, not ${describeValue(options)}.`,
       );
     }
-    const reader = new OptionReader(options, path);
+    const reader = new OptionReader(options, path, operation);
     for (const key of Object.keys(options)) {
       if (!known.includes(key as keyof Options & string)) {
         throw reader.error(key, `is unknown. Known here: ${known.join(', ')}`);
@@ -74,6 +77,13 @@ export class OptionReader<Options extends object> {
     if (valueMs === undefined) throw this.error(key, `is ${describeValue(value)}. Give ${DURATION_HINT}`);
     if (valueMs < leastMs) throw this.error(key, `is ${valueMs} ms. Give ${leastMs} ms or more`);
     return valueMs;
+  }
+
+  /** `undefined` where it is not set. */
+  flag(key: keyof Options & string): boolean | undefined {
+    const value: unknown = this.options[key];
+    if (value === undefined || typeof value === 'boolean') return value;
+    throw this.error(key, `is ${describeValue(value)}. Give true or false`);
   }
 
   /** One of some words; `undefined` where it is not set. */

@@ -18,6 +18,7 @@ import {
   getDelayQueueToken,
 } from './delay-queue.constants.js';
 import { InvalidOptionsError } from './delay-queue.errors.js';
+import { describeValue } from './describe-value.js';
 import type { DelayQueueModuleExtras, DelayQueueOptions } from './delay-queue.options.js';
 import { DelayQueueRuntime } from './delay-queue.runtime.js';
 import { HandlerExplorer } from './handlers/handler-explorer.js';
@@ -152,6 +153,14 @@ function checkName(name: unknown): string {
   );
 }
 
+function assertObject(options: unknown, method: string, what: string): void {
+  if (typeof options === 'object' && options !== null) return;
+  throw new InvalidOptionsError(
+    '',
+    `${method} was given ${describeValue(options)}. Give an object with ${what}.`,
+  );
+}
+
 /**
  * A delay queue. Import it once, in the root module; give each further queue of the application a `name`.
  * @example DelayQueueModule.forRoot({ provider: { type: 'memory' } })
@@ -161,11 +170,19 @@ function checkName(name: unknown): string {
 export class DelayQueueModule extends ConfigurableModuleClass {
   /** @throws InvalidOptionsError at boot, for an option that is unknown, of the wrong shape, or contradicts another */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+    assertObject(options, 'forRoot', 'options, or nothing');
     return super.forRoot(options);
   }
 
   /** Like `forRoot`, the options made by `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    assertObject(options, 'forRootAsync', 'useFactory, useClass or useExisting');
+    if (!options.useFactory && !options.useClass && !options.useExisting) {
+      throw new InvalidOptionsError(
+        'useFactory',
+        'forRootAsync has nothing to make the options with. Give useFactory, useClass or useExisting.',
+      );
+    }
     return super.forRootAsync(options);
   }
 }

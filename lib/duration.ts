@@ -5,8 +5,8 @@ import { describeValue } from './describe-value.js';
 /** Milliseconds, or a text with a unit such as `'500ms'`, `'30s'`, `'5m'`, `'2h'`, `'1 day'`, `'2w'`, `'1y'`. */
 export type Duration = number | string;
 
-/** The longest delay: ten years. Far above any sensible one, far below what would lose precision. */
-export const MAX_DURATION_MS = 315_360_000_000;
+/** The longest delay: ten years of 365.25 days. Far above any sensible one, far below what would lose precision. */
+export const MAX_DURATION_MS = 315_576_000_000;
 
 /** For messages. */
 export const DURATION_HINT = `milliseconds from 0 to ${MAX_DURATION_MS} (ten years), or a text with one unit such as '500ms', '30s', '5m', '2h' or '1 day'`;

@@ -1,4 +1,5 @@
 import { OptionReader } from './check-options.js';
+import { InvalidOptionsError } from './delay-queue.errors.js';
 import { type Clock, SystemClock } from './clock.js';
 import type { DelayQueueOptions, MemoryProviderConfig, TopicOptions } from './delay-queue.options.js';
 import { describeValue } from './describe-value.js';
@@ -20,6 +21,8 @@ export interface ResolvedOptions {
   readonly topics: ReadonlyMap<string, Partial<ResolvedTopicOptions>>;
 }
 
+const PROVIDER_HINT = "Give { type: 'memory' } or an object with the methods of DelayQueueProvider";
+
 const OPTION_NAMES = [
   'provider',
   'topics',
@@ -31,13 +34,37 @@ const OPTION_NAMES = [
   'clock',
 ] as const;
 
-const PROVIDER_METHODS = ['open', 'close', 'add', 'claim', 'settle', 'renew', 'onWake'] as const;
+const PROVIDER_METHODS = [
+  'open',
+  'close',
+  'add',
+  'cancel',
+  'reschedule',
+  'claim',
+  'settle',
+  'renew',
+  'onWake',
+  'onAbort',
+  'get',
+  'find',
+  'counts',
+  'topics',
+  'setPaused',
+  'listDead',
+  'getDead',
+  'removeDead',
+  'purgeDead',
+  'readSettings',
+  'writeSetting',
+] as const satisfies readonly (keyof DelayQueueProvider)[];
+
+const CLOCK_METHODS = ['now', 'wallNow', 'callAt', 'onWallStep'] as const satisfies readonly (keyof Clock)[];
 
 /** @throws InvalidOptionsError, InvalidNameError */
 export function resolveOptions(options: DelayQueueOptions): ResolvedOptions {
-  const reader = OptionReader.of(options, '', OPTION_NAMES);
-  const shutdown = OptionReader.of(options.shutdown ?? {}, 'shutdown', ['grace']);
-  const deadLetters = OptionReader.of(options.deadLetters ?? {}, 'deadLetters', ['maxCount', 'maxAge']);
+  const reader = readerOf(options);
+  const shutdown = OptionReader.of(orEmpty(options.shutdown), 'shutdown', ['grace']);
+  const deadLetters = OptionReader.of(orEmpty(options.deadLetters), 'deadLetters', ['maxCount', 'maxAge']);
   return {
     ...resolveProvider(options, reader),
     serializer: resolveSerializer(options.serializer, reader),
@@ -47,27 +74,37 @@ export function resolveOptions(options: DelayQueueOptions): ResolvedOptions {
       maxCount: deadLetters.whole('maxCount', 0) ?? 10_000,
       maxAgeMs: deadLetters.duration('maxAge') ?? 2_592_000_000,
     },
-    defaults: readTopicOptions(options.defaults ?? {}, 'defaults'),
-    topics: readTopics(options.topics ?? {}, reader),
+    defaults: readTopicOptions(orEmpty(options.defaults), 'defaults'),
+    topics: readTopics(orEmpty(options.topics), reader),
   };
 }
 
 type Reader = OptionReader<DelayQueueOptions>;
 
+function readerOf(options: DelayQueueOptions): Reader {
+  for (const name of ['name', 'isGlobal']) {
+    if (typeof options !== 'object' || options === null || !(name in options)) continue;
+    throw new InvalidOptionsError(
+      name,
+      `Option ${name} comes out of the factory of forRootAsync, when the module is put together already. ` +
+        `Give it beside the factory: forRootAsync({ ${name}: …, useFactory: … }).`,
+    );
+  }
+  return OptionReader.of(options, '', OPTION_NAMES);
+}
+
 function resolveProvider(
   { provider = { type: 'memory' }, clock }: DelayQueueOptions,
   reader: Reader,
 ): Pick<ResolvedOptions, 'provider' | 'clock'> {
-  if (!isProvider(provider)) {
-    const type: unknown = (provider as { type?: unknown } | null)?.type;
-    if (type !== 'memory') {
-      throw reader.error(
-        'provider',
-        "is neither { type: 'memory' } nor an object with the methods of DelayQueueProvider",
-      );
-    }
-    return createMemoryProvider(provider, clock);
+  if (clock !== undefined) {
+    assertMethods(clock, CLOCK_METHODS, 'clock', 'Give an object with the methods of Clock', reader);
   }
+  if (isConfig(provider)) {
+    if (provider.type === 'memory') return createMemoryProvider(provider, clock);
+    throw reader.error('provider', `has the type ${describeValue(provider.type)}. ${PROVIDER_HINT}`);
+  }
+  assertMethods(provider, PROVIDER_METHODS, 'provider', PROVIDER_HINT, reader);
   return { provider, clock: clock ?? new SystemClock() };
 }
 
@@ -76,19 +113,40 @@ function createMemoryProvider(
   clock: Clock | undefined,
 ): Pick<ResolvedOptions, 'provider' | 'clock'> {
   const reader = OptionReader.of(config, 'provider', ['type', 'maxPending', 'precision']);
-  const maxPending = reader.whole('maxPending', 1);
   const precision = reader.word('precision', ['normal', 'high']);
   if (clock && precision) {
     throw reader.error('precision', 'has no effect on a clock of your own. Leave one of them out');
   }
+  const { maxPending } = config;
   return { provider: new MemoryProvider({ maxPending }), clock: clock ?? new SystemClock(precision) };
 }
 
-function isProvider(provider: unknown): provider is DelayQueueProvider {
-  if (typeof provider !== 'object' || provider === null) return false;
-  return PROVIDER_METHODS.every(
-    (method) => typeof (provider as Record<string, unknown>)[method] === 'function',
+/** A provider may have a `type`, too, but a configuration has no methods. */
+function isConfig(provider: object): provider is { readonly type: 'memory' } {
+  return typeof provider === 'object' && provider !== null && 'type' in provider && !('open' in provider);
+}
+
+function assertMethods(
+  value: unknown,
+  methods: readonly string[],
+  option: string,
+  hint: string,
+  reader: Reader,
+): void {
+  if (typeof value !== 'object' || value === null) {
+    throw reader.error(option, `is ${describeValue(value)}. ${hint}`);
+  }
+  const missing = methods.filter(
+    (method) => typeof (value as Record<string, unknown>)[method] !== 'function',
   );
+  if (missing.length > 0) {
+    throw reader.error(option, `lacks ${missing.join(', ')}. ${hint}`);
+  }
+}
+
+/** Only what is left out; null is a mistake that the reader names. */
+function orEmpty<Options extends object>(options: Options | undefined): Options | Record<string, never> {
+  return options === undefined ? {} : options;
 }
 
 function resolveSerializer(serializer: PayloadSerializer | undefined, reader: Reader): PayloadSerializer {
@@ -103,7 +161,7 @@ function readTopics(
   topics: Readonly<Record<string, TopicOptions>>,
   reader: Reader,
 ): ReadonlyMap<string, Partial<ResolvedTopicOptions>> {
-  if (typeof topics !== 'object' || Array.isArray(topics)) {
+  if (typeof topics !== 'object' || topics === null || Array.isArray(topics)) {
     throw reader.error(
       'topics',
       `is ${describeValue(topics)}. Give an object with the options of each topic by its name`,

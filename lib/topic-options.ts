@@ -1,3 +1,4 @@
+import { describeValue } from './describe-value.js';
 import { OptionReader } from './check-options.js';
 import type {
   BackoffFunction,
@@ -5,6 +6,7 @@ import type {
   RateLimitOptions,
   TopicOptions,
 } from './delay-queue.options.js';
+import type { Duration } from './duration.js';
 import type { Backoff, OnExpiry } from './job.js';
 import type { RateLimit } from './providers/delay-queue.provider.js';
 
@@ -25,11 +27,13 @@ export interface ResolvedTopicOptions extends AttemptOptions {
   readonly leaseMs: number;
 }
 
+const DEFAULT_MAX_BACKOFF_MS = 600_000;
+
 export const DEFAULT_BACKOFF: Backoff = {
   type: 'exponential',
   delayMs: 1_000,
   factor: 2,
-  maxMs: 600_000,
+  maxMs: DEFAULT_MAX_BACKOFF_MS,
   jitter: 0.2,
 };
 
@@ -78,7 +82,8 @@ export function readTopicOptions(options: TopicOptions, path: string): Partial<R
     ...withoutUndefined({
       concurrency: reader.whole('concurrency', 1),
       maxInFlight: reader.whole('globalConcurrency', 1),
-      rate: options.rateLimit && readRate(options.rateLimit, reader.pathOf('rateLimit')),
+      rate:
+        options.rateLimit === undefined ? undefined : readRate(options.rateLimit, reader.pathOf('rateLimit')),
       leaseMs: reader.duration('lease', MIN_LEASE_MS),
     }),
     ...readAttemptOptions(reader, options.backoff),
@@ -123,7 +128,7 @@ function readBackoff(options: BackoffOptions, owner: BackoffReader): Backoff | B
   if (typeof options === 'number' || typeof options === 'string') {
     return { type: 'fixed', delayMs: owner.toDuration('backoff', options), jitter: 0 };
   }
-  if (isList(options)) return { type: 'list', delaysMs: readDelays(options, owner), jitter: 0 };
+  if (isList(options)) return { type: 'list', delaysMs: readDelays(options, 'backoff', owner), jitter: 0 };
   return readTaggedBackoff(options, owner);
 }
 
@@ -139,15 +144,20 @@ function readTaggedBackoff(
     }
     case 'list': {
       const reader = OptionReader.of(options, path, ['type', 'delays', 'jitter']);
-      return { type: 'list', delaysMs: readDelays(options.delays, owner), jitter: jitterOf(reader) };
+      return {
+        type: 'list',
+        delaysMs: readDelays(options.delays, 'delays', reader),
+        jitter: jitterOf(reader),
+      };
     }
     case 'exponential': {
       const reader = OptionReader.of(options, path, ['type', 'delay', 'factor', 'max', 'jitter']);
+      const delayMs = reader.toDuration('delay', options.delay);
       return {
         type: 'exponential',
-        delayMs: reader.toDuration('delay', options.delay),
+        delayMs,
         factor: reader.number('factor', 1, 1_000) ?? 2,
-        maxMs: reader.duration('max') ?? 600_000,
+        maxMs: readCap(reader, delayMs),
         jitter: jitterOf(reader),
       };
     }
@@ -159,11 +169,25 @@ function readTaggedBackoff(
   }
 }
 
-function readDelays(delays: readonly unknown[], owner: BackoffReader): readonly number[] {
+function readCap(reader: OptionReader<{ max?: Duration; type: string }>, delayMs: number): number {
+  const maxMs = reader.duration('max') ?? Math.max(DEFAULT_MAX_BACKOFF_MS, delayMs);
+  if (maxMs >= delayMs) return maxMs;
+  throw reader.error('max', `is ${maxMs} ms, below the first wait, delay. Give ${delayMs} ms or more`);
+}
+
+function readDelays(
+  delays: unknown,
+  key: string,
+  reader: Pick<OptionReader<object>, 'error' | 'toDuration'>,
+): readonly number[] {
   if (!Array.isArray(delays) || delays.length === 0) {
-    throw owner.error('backoff', 'is a list without a wait. Give at least one duration');
+    throw reader.error(
+      key,
+      `is ${Array.isArray(delays) ? 'a list without a wait' : describeValue(delays)}. Give a list of at least one duration`,
+    );
   }
-  return delays.map((delay, index) => owner.toDuration(`backoff[${index}]`, delay));
+  // Array.from, because map passes over holes.
+  return Array.from(delays, (delay: unknown, index) => reader.toDuration(`${key}[${index}]`, delay));
 }
 
 function jitterOf(reader: OptionReader<{ jitter?: number; type: string }>): number {

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { DeadLetterJobError, RetryJobError } from '../delay-queue.errors.js';
 import type { BackoffFunction } from '../delay-queue.options.js';
 import { describeValue } from '../describe-value.js';
@@ -24,9 +25,9 @@ export function judgeFailure(
   { maxAttempts, backoff }: { readonly maxAttempts: number; readonly backoff: Backoff | BackoffFunction },
   random: () => number = Math.random,
 ): FailureVerdict {
-  if (error instanceof DeadLetterJobError) return { outcome: 'dead-letter', reason: 'handler-request' };
+  if (isInstance(error, DeadLetterJobError)) return { outcome: 'dead-letter', reason: 'handler-request' };
   if (attempt >= maxAttempts) return { outcome: 'dead-letter', reason: 'attempts-exhausted' };
-  if (error instanceof RetryJobError) {
+  if (isInstance(error, RetryJobError)) {
     return { outcome: 'retry', delayMs: toMs(error.delayMs) ?? backoffMs(DEFAULT_BACKOFF, attempt, random) };
   }
   if (typeof backoff === 'function') {
@@ -59,33 +60,43 @@ function waitOf(backoff: Backoff, attempt: number): number {
 
 /** A backoff function is the user's code: whatever it does, the retry gets a time. */
 function askBackoff(ask: BackoffFunction, attempt: number, error: unknown, random: () => number): number {
-  let answer: number | undefined;
-  try {
-    answer = toMs(ask(attempt, error));
-  } catch {
-    answer = undefined;
-  }
-  return answer ?? backoffMs(DEFAULT_BACKOFF, attempt, random);
+  const answer: unknown = attempted(() => ask(attempt, error));
+  // An asynchronous one is a mistake; if it also rejects, nobody else would catch that, and the process would end.
+  if (answer instanceof Promise) answer.catch(() => undefined);
+  return toMs(answer) ?? backoffMs(DEFAULT_BACKOFF, attempt, random);
 }
 
 /** What is kept of an error, whatever was thrown, and however hostile it is. */
 export function toStoredError(thrown: unknown): StoredError {
+  // Not `instanceof` alone: an error of another realm, as test runners and `vm` have them, is one as well.
+  if (!isInstance(thrown, Error) && !types.isNativeError(thrown)) {
+    const what = attempted(() => describeValue(thrown)) ?? 'something that cannot be read';
+    return { name: 'NonError', message: `The handler threw ${what}.` };
+  }
+  const stack = attempted(() => thrown.stack);
+  return {
+    name: clip(attempted(() => thrown.name) ?? 'Error', MAX_MESSAGE_LENGTH),
+    message: clip(attempted(() => thrown.message) ?? '', MAX_MESSAGE_LENGTH),
+    ...(typeof stack === 'string' && { stack: clip(stack, MAX_STACK_LENGTH) }),
+  };
+}
+
+/** `instanceof` that a Proxy cannot make throw. */
+function isInstance<Type>(value: unknown, type: abstract new (...args: never[]) => Type): value is Type {
+  return attempted(() => value instanceof type) === true;
+}
+
+/** Reads something that belongs to the user and may throw. */
+function attempted<Result>(read: () => Result): Result | undefined {
   try {
-    if (!(thrown instanceof Error)) {
-      return { name: 'NonError', message: `The handler threw ${describeValue(thrown)}.` };
-    }
-    const { name, message, stack } = thrown;
-    return {
-      name: clip(name, MAX_MESSAGE_LENGTH),
-      message: clip(message, MAX_MESSAGE_LENGTH),
-      ...(typeof stack === 'string' && { stack: clip(stack, MAX_STACK_LENGTH) }),
-    };
+    return read();
   } catch {
-    return { name: 'NonError', message: 'The handler threw something that cannot be read.' };
+    return undefined;
   }
 }
 
-function clip(text: unknown, length: number): string {
-  const whole = String(text);
-  return whole.length > length ? `${whole.slice(0, length - 1)}…` : whole;
+function clip(value: unknown, length: number): string {
+  const text = attempted(() => String(value)) ?? '';
+  // The cut may fall into a surrogate pair.
+  return text.length > length ? `${text.slice(0, length - 1).toWellFormed()}…` : text;
 }

@@ -8,6 +8,7 @@ export class Run implements Job {
   /** The lease is gone: whatever the handler returns no longer counts. */
   leaseLost = false;
   private controller: AbortController | undefined;
+  private headersCopy: Readonly<Record<string, string>> | undefined;
 
   constructor(
     readonly topic: string,
@@ -33,8 +34,9 @@ export class Run implements Job {
     return this.claim.scheduledAt;
   }
 
+  /** A copy: what the handler does to it must not reach the retries. */
   get headers(): Readonly<Record<string, string>> {
-    return this.claim.extras?.headers ?? {};
+    return (this.headersCopy ??= { ...this.claim.extras?.headers });
   }
 
   get token(): number {

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { DEFAULT_QUEUE_NAME, DELAYED_METADATA } from '../delay-queue.constants.js';
-import { InvalidHandlerError } from '../delay-queue.errors.js';
+import { describeValue } from '../describe-value.js';
+import { InvalidHandlerError, InvalidOptionsError } from '../delay-queue.errors.js';
 import type { TopicOptions } from '../delay-queue.options.js';
 import { assertTopic } from '../names.js';
 import type { RecurrenceOptions } from '../recurring/recurrence.js';
@@ -36,6 +37,14 @@ export function Delayed(topic: string, options: DelayedOptions = {}): MethodDeco
     const method: unknown = (descriptor as PropertyDescriptor | undefined)?.value;
     assertHandler(target, key, method, topic);
     assertTopic(topic, `mark ${nameOf(target, key)} with @Delayed`);
+    const given: unknown = options;
+    if (typeof given !== 'object' || given === null) {
+      throw new InvalidOptionsError(
+        'options',
+        `@Delayed(${JSON.stringify(topic)}) on ${nameOf(target, key)}: the options are ${describeValue(given)}. ` +
+          `Give an object, or leave them out.`,
+      );
+    }
     const {
       queue = DEFAULT_QUEUE_NAME,
       every,

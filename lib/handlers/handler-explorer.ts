@@ -5,6 +5,11 @@ import { type DelayedMetadata, readDelayed } from './delayed.decorator.js';
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 type Method = (...args: unknown[]) => unknown;
 
+interface DecoratedMethod {
+  readonly key: string | symbol;
+  readonly metadata: DelayedMetadata;
+}
+
 /** A decorated method with the instance to call it on. */
 export interface DiscoveredHandler extends DelayedMetadata {
   /** `OrdersController.expire` */
@@ -38,7 +43,7 @@ function* exploreWrapper(wrapper: InstanceWrapper, seen: Set<object>): Generator
   if (wrapper.isAlias) return;
   const prototype = prototypeOf(wrapper);
   if (!prototype) return;
-  const decorated = [...scan(prototype)];
+  const decorated = decoratedMethods(prototype);
   if (decorated.length === 0) return;
 
   assertSingleton(wrapper, decorated[0]!);
@@ -72,32 +77,51 @@ function prototypeOf(wrapper: InstanceWrapper): object | undefined {
   }
 }
 
+function decoratedMethods(prototype: object): readonly DecoratedMethod[] {
+  try {
+    return [...scan(prototype)];
+  } catch (error) {
+    if (error instanceof InvalidHandlerError) throw error;
+    // A Proxy may refuse to be looked at; then it hides whatever is behind it, from us as from everyone.
+    return [];
+  }
+}
+
 /**
  * The decorated methods of a prototype and those it inherits. Looks at descriptors only, so no getter runs; a method
  * that overrides a decorated one without being decorated itself hides it, as everywhere in Nest.
  */
-function* scan(
-  prototype: object,
-): Generator<{ readonly key: string | symbol; readonly metadata: DelayedMetadata }> {
+function* scan(prototype: object): Generator<DecoratedMethod> {
   const visited = new Set<string | symbol>();
   for (let level: object | null = prototype; level && level !== Object.prototype; level = parentOf(level)) {
     for (const key of Reflect.ownKeys(level)) {
       if (visited.has(key)) continue;
       visited.add(key);
-      if (typeof Object.getOwnPropertyDescriptor(level, key)?.value !== 'function') continue;
-      for (const metadata of readDelayed(level, key)) yield { key, metadata };
+      const isMethod = typeof Object.getOwnPropertyDescriptor(level, key)?.value === 'function';
+      for (const metadata of readDelayed(level, key)) {
+        if (!isMethod) throw noLongerMethod(level, key, metadata);
+        yield { key, metadata };
+      }
     }
   }
+}
+
+function noLongerMethod(
+  level: object,
+  key: string | symbol,
+  { topic }: DelayedMetadata,
+): InvalidHandlerError {
+  return new InvalidHandlerError(
+    `${level.constructor.name}.${String(key)} handles topic "${topic}", but another decorator has turned it into an accessor. ` +
+      `Put that decorator on another method, and call this one from there.`,
+  );
 }
 
 function parentOf(prototype: object): object | null {
   return Object.getPrototypeOf(prototype) as object | null;
 }
 
-function assertSingleton(
-  wrapper: InstanceWrapper,
-  first: { readonly key: string | symbol; readonly metadata: DelayedMetadata },
-): void {
+function assertSingleton(wrapper: InstanceWrapper, first: DecoratedMethod): void {
   if (wrapper.isDependencyTreeStatic() && !wrapper.isTransient) return;
   throw new InvalidHandlerError(
     `${String(wrapper.name)}.${String(first.key)} handles topic "${first.metadata.topic}", but its class is ` +

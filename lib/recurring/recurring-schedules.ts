@@ -46,7 +46,7 @@ export class RecurringSchedules {
   async set(topic: string, name: string, options: RecurringOptions): Promise<void> {
     assertTopic(topic, 'set a recurring schedule');
     assertId(name, 'set a recurring schedule');
-    const { payload, ...rest } = options;
+    const { payload, ...rest } = options ?? {};
     const recurrence = readRecurrence(rest, 'options');
     if (!recurrence) {
       throw new InvalidOptionsError('every', `Cannot set recurring schedule "${name}": give every or cron.`);

@@ -1,4 +1,6 @@
 import { OptionReader } from '../check-options.js';
+import { InvalidOptionsError } from '../delay-queue.errors.js';
+import { describeValue } from '../describe-value.js';
 import type { Duration } from '../duration.js';
 import type { JobExtras } from '../job.js';
 import { assertTopic } from '../names.js';
@@ -69,6 +71,7 @@ export class DeadLetters {
     options: RequeueOptions = {},
   ): Promise<RequeueResult> {
     assertTopic(topic, 'requeue dead letters');
+    assertIds(which);
     const pace = readPace(options);
     const records = await Promise.all(
       which.map((deadLetterId) => this.provider.getDead(topic, deadLetterId)),
@@ -101,6 +104,7 @@ export class DeadLetters {
   /** @returns how many of them there were */
   async remove(topic: string, which: readonly string[]): Promise<number> {
     assertTopic(topic, 'remove dead letters');
+    assertIds(which);
     return this.provider.removeDead(topic, which);
   }
 
@@ -136,6 +140,14 @@ export class DeadLetters {
     const idsInUse = records.filter((_, index) => !isRevived(index)).map(({ id }) => id);
     return { requeued: revived.length, idsInUse };
   }
+}
+
+function assertIds(which: unknown): asserts which is readonly string[] {
+  if (Array.isArray(which) && which.every((deadLetterId) => typeof deadLetterId === 'string')) return;
+  throw new InvalidOptionsError(
+    'which',
+    `Which dead letters is ${describeValue(which)}. Give an array of their deadLetterIds, as list() returns them.`,
+  );
 }
 
 interface Pace {

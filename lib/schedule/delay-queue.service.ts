@@ -125,8 +125,7 @@ export class DelayQueueService {
    */
   async cancel(topic: string, id: string, options: { readonly abort?: boolean } = {}): Promise<CancelStatus> {
     this.assertNames(topic, id, 'cancel a job');
-    const { abort = false } = options;
-    OptionReader.of(options, 'options', ['abort']);
+    const abort = OptionReader.of(options, '', ['abort'], 'cancel a job').flag('abort') ?? false;
     this.batcher.flush();
     const [status] = await this.provider.cancel(topic, [{ id, abort }]);
     if (status === 'cancelled' && this.events.observed) this.events.emit({ type: 'cancelled', topic, id });
@@ -137,7 +136,7 @@ export class DelayQueueService {
   async reschedule(topic: string, id: string, due: DueTimeOptions): Promise<RescheduleStatus> {
     const operation = `reschedule job ${describeValue(id)} of topic ${describeValue(topic)}`;
     this.assertNames(topic, id, 'reschedule a job');
-    OptionReader.of(due, 'options', ['delay', 'at']);
+    OptionReader.of(due, '', ['delay', 'at'], operation);
     const dueTime = readDueTime(due, operation);
     this.batcher.flush();
     const [status] = await this.provider.reschedule(topic, [{ id, ...dueTime }]);
@@ -208,7 +207,9 @@ export class DelayQueueService {
   private groupByTopic(requests: readonly ScheduleRequest[]): Map<string, Batch> {
     const byTopic = new Map<string, Batch>();
     let batch: Batch | undefined;
-    requests.forEach((request, index) => {
+    // Not forEach, which passes over holes.
+    for (let index = 0; index < requests.length; index++) {
+      const request = requests[index]!;
       const topic = this.topicOf(request);
       if (batch?.topic !== topic) {
         batch = byTopic.get(topic) ?? newBatch(topic);
@@ -218,7 +219,7 @@ export class DelayQueueService {
         toNewJob(this.codec.encode(topic, request.payload), request, batch.operation, BESIDE_OPTIONS),
       );
       batch.places.push(index);
-    });
+    }
     return byTopic;
   }
 

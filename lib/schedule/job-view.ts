@@ -43,8 +43,8 @@ export function toJobView({ extras, payload, ...facts }: StoredJob, codec: Paylo
   return {
     ...facts,
     payload: decodeIfReadable(codec, payload),
-    headers: extras?.headers ?? {},
-    lastError: extras?.lastError,
+    headers: { ...extras?.headers },
+    lastError: extras?.lastError && { ...extras.lastError },
   };
 }
 
@@ -56,8 +56,8 @@ export function toDeadLetter(record: DeadLetterRecord, codec: PayloadCodec): Dea
     encodedPayload: payload,
     reason: extras?.deadReason,
     dueAt: extras?.firstDueAt ?? dueAt,
-    headers: extras?.headers ?? {},
-    lastError: extras?.lastError,
+    headers: { ...extras?.headers },
+    lastError: extras?.lastError && { ...extras.lastError },
   };
 }
 

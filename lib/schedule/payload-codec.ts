@@ -120,13 +120,25 @@ function findInObject(value: object, parents: readonly object[] | undefined): st
   if (Array.isArray(value)) return findInArray(value, path);
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? ' is an invalid Date' : undefined;
   if (isLostInJson(value)) return ` is a ${value.constructor.name}, which JSON turns into something else`;
-  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return undefined;
+  const { toJSON } = value as { toJSON?: unknown };
+  if (typeof toJSON === 'function') return findInJson(value, toJSON as ToJson, path);
+  if (Object.getOwnPropertySymbols(value).length > 0) return ' has a property under a symbol';
   for (const key of Object.keys(value)) {
     const problem = findProblem((value as Record<string, unknown>)[key], path);
     if (problem !== undefined)
       return /^\w+$/.test(key) ? `.${key}${problem}` : `[${JSON.stringify(key)}]${problem}`;
   }
   return undefined;
+}
+
+type ToJson = (this: object, key: string) => unknown;
+
+/** What `toJSON` gives is what is stored. */
+function findInJson(value: object, toJSON: ToJson, path: readonly object[] | undefined): string | undefined {
+  const given = toJSON.call(value, '');
+  if (given === undefined) return ' gives nothing by toJSON';
+  const problem = given === value ? undefined : findProblem(given, path);
+  return problem === undefined ? undefined : `.toJSON()${problem}`;
 }
 
 function findInArray(values: readonly unknown[], path: readonly object[] | undefined): string | undefined {

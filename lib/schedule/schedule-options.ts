@@ -67,7 +67,7 @@ export function toNewJob(
   const hasExtras = checkNames(options, operation, beside);
   const { delayMs, at } = readDueTime(options, operation);
   if (options.id !== undefined) assertId(options.id, operation);
-  const ifExists = options.ifExists ?? 'keep';
+  const ifExists = options.ifExists === undefined ? 'keep' : options.ifExists;
   return {
     id: options.id ?? generateJobId(),
     payload,
@@ -133,11 +133,18 @@ function readExtras(options: ScheduleOptions, operation: string): JobExtras {
   };
 }
 
+/** Of any realm. A Map or the Headers of fetch have entries, but not as properties. */
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 function readHeaders(
   headers: Readonly<Record<string, string>>,
   reader: OptionReader<ScheduleOptions>,
 ): Readonly<Record<string, string>> {
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) {
+  if (!isPlainObject(headers)) {
     throw reader.error('headers', `is ${describeValue(headers)}. Give an object of strings`);
   }
   for (const [name, value] of Object.entries(headers)) {

@@ -121,7 +121,8 @@ function readEnd(name: string, end: Date | number): number {
 }
 
 function readMove(topic: string, move: WindowMove): (job: Found) => MoveRequest {
-  if ('shift' in move) {
+  const isShift = typeof move === 'object' && move !== null && 'shift' in move;
+  if (isShift) {
     OptionReader.of(move, 'move', ['shift']);
     const shiftMs = readShift(move.shift);
     return ({ id, dueAt }) => ({ id, delayMs: 0, at: Math.max(0, dueAt + shiftMs) });

@@ -59,7 +59,8 @@ export class VirtualClock implements Clock {
       alarm.callback();
       await this.settle();
     }
-    this.nowMs = until;
+    // An alarm may have moved time further itself.
+    this.nowMs = Math.max(this.nowMs, until);
   }
 
   /** Moves time without ringing anything, as a blocked event loop or a direct call of a provider sees it. */

@@ -25,11 +25,11 @@ export class DeadLetterShelf {
   add(letter: Omit<DeadLetterRecord, 'deadLetterId' | 'diedAt'>): number {
     const key = ++this.lastKey;
     this.letters.set(key, { ...letter, deadLetterId: String(key), diedAt: this.clock.wallNow() });
-    return this.purge({ keepNewest: this.retention.maxCount, olderThanMs: this.retention.maxAgeMs });
+    return this.trim();
   }
 
   get(deadLetterId: string): DeadLetterRecord | undefined {
-    return this.letters.get(Number(deadLetterId));
+    return this.letters.get(keyOf(deadLetterId));
   }
 
   list(limit: number, cursor: string | undefined): Page<DeadLetterRecord> {
@@ -44,16 +44,35 @@ export class DeadLetterShelf {
   }
 
   remove(deadLetterIds: readonly string[]): number {
-    return deadLetterIds.filter((deadLetterId) => this.letters.delete(Number(deadLetterId))).length;
+    return deadLetterIds.filter((deadLetterId) => this.letters.delete(keyOf(deadLetterId))).length;
   }
 
   purge({ olderThanMs = Infinity, keepNewest = Infinity }: DeadLetterPurge): number {
     const before = this.letters.size;
     const oldestKept = this.clock.wallNow() - olderThanMs;
+    // All of them: the wall clock may have been set back between two deaths.
     for (const [key, letter] of this.letters) {
-      if (this.letters.size <= keepNewest && letter.diedAt >= oldestKept) break;
-      this.letters.delete(key);
+      if (this.letters.size > keepNewest || letter.diedAt < oldestKept) this.letters.delete(key);
     }
     return before - this.letters.size;
   }
+
+  /** What retention asks for, at each death: looks at the oldest only, as the others follow in time. */
+  private trim(): number {
+    const { maxCount, maxAgeMs } = this.retention;
+    const oldestKept = this.clock.wallNow() - maxAgeMs;
+    let removed = 0;
+    for (const [key, letter] of this.letters) {
+      if (this.letters.size <= maxCount && letter.diedAt >= oldestKept) break;
+      this.letters.delete(key);
+      removed++;
+    }
+    return removed;
+  }
+}
+
+/** The key an id names; of a text that merely looks like one, none. */
+function keyOf(deadLetterId: string): number {
+  const key = Number(deadLetterId);
+  return String(key) === deadLetterId ? key : Number.NaN;
 }

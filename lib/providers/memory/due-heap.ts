@@ -164,7 +164,7 @@ export class DueHeap {
   }
 
   private shrink(): void {
-    if (this.slots.length <= KEPT_CAPACITY) return;
+    if (this.slots.length <= KEPT_CAPACITY && this.places.length <= KEPT_CAPACITY) return;
     this.dues = new Float64Array(INITIAL_CAPACITY);
     this.sequences = new Float64Array(INITIAL_CAPACITY);
     this.slots = new Int32Array(INITIAL_CAPACITY);

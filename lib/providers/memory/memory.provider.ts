@@ -1,3 +1,4 @@
+import { OptionReader } from '../../check-options.js';
 import { ProviderClosedError } from '../../delay-queue.errors.js';
 import type {
   AddResult,
@@ -44,7 +45,10 @@ export class MemoryProvider implements DelayQueueProvider {
   private context: ProviderContext | undefined;
   private unwatchWall: (() => void) | undefined;
 
-  constructor({ maxPending }: MemoryProviderOptions = {}) {
+  /** @throws InvalidOptionsError */
+  constructor(options: MemoryProviderOptions = {}) {
+    const reader = OptionReader.of(options, 'provider', ['maxPending']);
+    const maxPending = options.maxPending === Infinity ? undefined : reader.whole('maxPending', 1);
     this.maxPending = maxPending ?? Infinity;
     this.features = { durable: false, fifoWithinDueTime: true, maxPending, recheckMs: undefined };
   }

@@ -1,5 +1,8 @@
 import type { RateLimit } from '../delay-queue.provider.js';
 
+/** A third of a second is not three equal parts in binary: so much of a token may be missing. */
+const ROUNDING = 1e-6;
+
 /** Counts what a rate limit still allows. Starts full; time refills it, never past `burst`. */
 export class TokenBucket {
   private tokens = Infinity;
@@ -8,7 +11,7 @@ export class TokenBucket {
   /** Whole claims allowed now. */
   available(nowMs: number, rate: RateLimit): number {
     this.refill(nowMs, rate);
-    return Math.floor(this.tokens);
+    return Math.floor(this.tokens + ROUNDING);
   }
 
   take(count: number): void {
@@ -18,7 +21,10 @@ export class TokenBucket {
   /** How long until one claim is allowed, ms; 0 when it is now. */
   untilNext(nowMs: number, rate: RateLimit): number {
     this.refill(nowMs, rate);
-    return this.tokens >= 1 ? 0 : ((1 - this.tokens) * rate.perMs) / rate.limit;
+    if (this.tokens + ROUNDING >= 1) return 0;
+    const waitMs = ((1 - this.tokens) * rate.perMs) / rate.limit;
+    // At least what moves the clock on: a shorter wait would be over before it began, again and again.
+    return Math.max(waitMs, nowMs * Number.EPSILON);
   }
 
   private refill(nowMs: number, rate: RateLimit): void {
