@@ -183,7 +183,7 @@ function readDelays(
   if (!Array.isArray(delays) || delays.length === 0) {
     throw reader.error(
       key,
-      `is ${Array.isArray(delays) ? 'a list without a wait' : describeValue(delays)}. Give a list of at least one duration`,
+      `is ${Array.isArray(delays) ? 'a list' : describeValue(delays)} without a wait. Give a list of at least one duration`,
     );
   }
   // Array.from, because map passes over holes.

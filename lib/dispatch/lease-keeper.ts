@@ -76,7 +76,7 @@ export class LeaseKeeper {
       this.link.works();
       due.forEach((run, index) => {
         if (statuses[index] === 'lease-lost') return this.lose(run);
-        run.leasedAtMs = nowMs;
+        run.renewed(nowMs);
         if (statuses[index] === 'abort') run.abort(new JobCancelledError(run.topic, run.id));
       });
     } catch (error) {
@@ -87,8 +87,7 @@ export class LeaseKeeper {
   private lose(run: Run): void {
     // Settled while the renewal was on its way: that the lease is gone is as it should be.
     if (!this.runs.has(run.token)) return;
-    run.leaseLost = true;
-    run.abort(new LeaseLostError(run.topic, run.id, run.token));
+    run.loseLease(new LeaseLostError(run.topic, run.id, run.token));
     this.onLost(run);
   }
 }

@@ -62,7 +62,7 @@ function waitOf(backoff: Backoff, attempt: number): number {
 function askBackoff(ask: BackoffFunction, attempt: number, error: unknown, random: () => number): number {
   const answer: unknown = attempted(() => ask(attempt, error));
   // An asynchronous one is a mistake; if it also rejects, nobody else would catch that, and the process would end.
-  if (answer instanceof Promise) answer.catch(() => undefined);
+  if (isInstance(answer, Promise)) answer.catch(() => undefined);
   return toMs(answer) ?? backoffMs(DEFAULT_BACKOFF, attempt, random);
 }
 

@@ -1,59 +1,76 @@
-import type { Claim } from '../providers/delay-queue.provider.js';
 import type { Job } from '../job.js';
+import type { Claim } from '../providers/delay-queue.provider.js';
 
-/** One claimed job while it runs, as the handler sees it. */
+/**
+ * One claimed job while it runs, as the handler sees it. What a handler may know are fields of its own, so that the job
+ * can be logged and copied; what the dispatcher keeps about it is not.
+ */
 export class Run implements Job {
-  payload: unknown;
+  readonly id: string;
+  readonly attempt: number;
+  readonly dueAt: number;
+  readonly scheduledAt: number;
+  readonly token: number;
+  /** A copy: what the handler does to it must not reach the retries. */
+  readonly headers: Readonly<Record<string, string>>;
+  payload: unknown = undefined;
   latenessMs = 0;
-  /** The lease is gone: whatever the handler returns no longer counts. */
-  leaseLost = false;
-  private controller: AbortController | undefined;
-  private headersCopy: Readonly<Record<string, string>> | undefined;
+  readonly #claim: Claim;
+  #leasedAtMs: number;
+  #leaseLost = false;
+  #controller: AbortController | undefined;
 
+  /** @param leasedAtMs when the claim was asked for: the lease lasts at least from here; monotonic ms */
   constructor(
     readonly topic: string,
-    readonly claim: Claim,
+    claim: Claim,
     readonly maxAttempts: number,
-    /** When the claim, or the latest renewal, was asked for: the lease lasts at least from here. Monotonic ms. */
-    public leasedAtMs: number,
-  ) {}
-
-  get id(): string {
-    return this.claim.id;
-  }
-
-  get attempt(): number {
-    return this.claim.attempt;
-  }
-
-  get dueAt(): number {
-    return this.claim.dueAt;
-  }
-
-  get scheduledAt(): number {
-    return this.claim.scheduledAt;
-  }
-
-  /** A copy: what the handler does to it must not reach the retries. */
-  get headers(): Readonly<Record<string, string>> {
-    return (this.headersCopy ??= { ...this.claim.extras?.headers });
-  }
-
-  get token(): number {
-    return this.claim.token;
+    leasedAtMs: number,
+  ) {
+    this.id = claim.id;
+    this.attempt = claim.attempt;
+    this.dueAt = claim.dueAt;
+    this.scheduledAt = claim.scheduledAt;
+    this.token = claim.token;
+    this.headers = { ...claim.extras?.headers };
+    this.#claim = claim;
+    this.#leasedAtMs = leasedAtMs;
   }
 
   /** Made when it is asked for: most handlers never do, and it costs more than the rest of a run. */
   get signal(): AbortSignal {
-    return (this.controller ??= new AbortController()).signal;
+    return (this.#controller ??= new AbortController()).signal;
+  }
+
+  get claim(): Claim {
+    return this.#claim;
+  }
+
+  get leasedAtMs(): number {
+    return this.#leasedAtMs;
+  }
+
+  /** The lease is gone: whatever the handler returns no longer counts. */
+  get leaseLost(): boolean {
+    return this.#leaseLost;
   }
 
   get aborted(): boolean {
-    return this.controller?.signal.aborted ?? false;
+    return this.#controller?.signal.aborted ?? false;
   }
 
   abort(reason: Error): void {
-    this.controller ??= new AbortController();
-    this.controller.abort(reason);
+    this.#controller ??= new AbortController();
+    this.#controller.abort(reason);
+  }
+
+  /** @param atMs when the renewal was asked for */
+  renewed(atMs: number): void {
+    this.#leasedAtMs = atMs;
+  }
+
+  loseLease(reason: Error): void {
+    this.#leaseLost = true;
+    this.abort(reason);
   }
 }

@@ -41,7 +41,7 @@ export class TopicDispatcher {
   private claiming: Promise<void> | undefined;
   /** Something happened during a claim that its answer may not show. */
   private claimAgain = false;
-  private claimSoon: NodeJS.Immediate | undefined;
+  private claimSoon: (() => void) | undefined;
   /** The last claim was as large as it was allowed to be: more may be due. */
   private moreDue = false;
   private unsubscribe: (() => void)[] = [];
@@ -91,7 +91,8 @@ export class TopicDispatcher {
     this.state = 'stopping';
     for (const unsubscribe of this.unsubscribe.splice(0)) unsubscribe();
     this.context.waker.forget(this.topic);
-    clearImmediate(this.claimSoon);
+    this.claimSoon?.();
+    this.claimSoon = undefined;
   }
 
   /** Resolves once no handler runs and every outcome is settled. Call `stop` first. */
@@ -125,7 +126,8 @@ export class TopicDispatcher {
   /** In a turn of its own: a topic that is never empty would otherwise keep the event loop from everything else. */
   private claimInNextTurn(): void {
     if (this.claimSoon || this.state !== 'started') return;
-    this.claimSoon = setImmediate(() => {
+    const { clock } = this.context;
+    this.claimSoon = clock.callAt(clock.now(), () => {
       this.claimSoon = undefined;
       this.claimNow();
     });

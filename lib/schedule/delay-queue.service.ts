@@ -92,8 +92,8 @@ export class DelayQueueService {
   }
 
   /**
-   * Schedules many jobs in as few round trips as possible. All are checked before the first is stored; they are stored
-   * in the order given, each for itself.
+   * Schedules many jobs in as few round trips as possible. All are checked before the first is stored; those of one topic
+   * are stored in the order given, each for itself.
    * @returns one result a request, in the same order; an empty list for an empty list
    * @throws PartialScheduleError if the store refused some: the others are stored, and `results` tells which is which
    */

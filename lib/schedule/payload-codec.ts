@@ -1,4 +1,5 @@
 import { describeValue } from '../describe-value.js';
+import { findProblem, ProblemSearch } from './payload-check.js';
 import { PayloadNotReadableError, PayloadNotSerializableError } from '../delay-queue.errors.js';
 
 /** Turns payloads into text and back. `decode(encode(value))` must equal `value`; `encode` throws where it cannot. */
@@ -18,10 +19,10 @@ const NO_PAYLOAD = '';
 export const jsonSerializer: PayloadSerializer = {
   encode(value) {
     if (value === undefined) return NO_PAYLOAD;
-    const text = stringify(value);
-    const problem = findProblem(value);
+    const search = new ProblemSearch();
+    const problem = findProblem(value, search);
     if (problem !== undefined) throw new PayloadNotSerializableError(`payload${problem}`);
-    return text;
+    return flat(search.metToJson ? stringifyChecked(value) : JSON.stringify(value));
   },
   decode(text) {
     return text === NO_PAYLOAD ? undefined : JSON.parse(text);
@@ -74,16 +75,19 @@ export class PayloadCodec {
   }
 }
 
-function stringify(value: unknown): string {
-  try {
-    // Of a function or a symbol there is no text; the search for a problem names it.
-    return flat(JSON.stringify(value) ?? NO_PAYLOAD);
-  } catch (error) {
-    const problem = findProblem(value, []);
-    throw new PayloadNotSerializableError(problem === undefined ? messageOf(error) : `payload${problem}`, {
-      cause: error,
-    });
-  }
+/** What `toJSON` gives is known only while JSON asks for it, and may be asked for once. */
+function stringifyChecked(value: unknown): string {
+  const text = JSON.stringify(value, function (this: unknown, key: string, given: unknown): unknown {
+    const isHole = given === undefined && Array.isArray(this);
+    const problem = isHole ? ' is nothing' : new ProblemSearch(false).in(given);
+    if (problem === undefined) return given;
+    throw new PayloadNotSerializableError(
+      `what toJSON gives for ${JSON.stringify(key)} of the payload${problem}`,
+    );
+  });
+  if (text === undefined)
+    throw new PayloadNotSerializableError('payload is an object whose toJSON gives nothing');
+  return text;
 }
 
 /**
@@ -93,77 +97,6 @@ function stringify(value: unknown): string {
 function flat(text: string): string {
   text.charCodeAt(text.length >> 1);
   return text;
-}
-
-/**
- * Where in the value, and what it is that JSON cannot keep: `.items[2] is 1n`.
- * @param parents the way down to here, to notice cycles; left out for a value that is known to have none
- */
-function findProblem(value: unknown, parents?: readonly object[]): string | undefined {
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-    case 'undefined':
-      return undefined;
-    case 'number':
-      return Number.isFinite(value) ? undefined : ` is ${value}`;
-    case 'object':
-      return value === null ? undefined : findInObject(value, parents);
-    default:
-      return ` is ${describeValue(value)}`;
-  }
-}
-
-function findInObject(value: object, parents: readonly object[] | undefined): string | undefined {
-  if (parents?.includes(value)) return ' refers back to itself';
-  const path = parents && [...parents, value];
-  if (Array.isArray(value)) return findInArray(value, path);
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? ' is an invalid Date' : undefined;
-  if (isLostInJson(value)) return ` is a ${value.constructor.name}, which JSON turns into something else`;
-  const { toJSON } = value as { toJSON?: unknown };
-  if (typeof toJSON === 'function') return findInJson(value, toJSON as ToJson, path);
-  if (Object.getOwnPropertySymbols(value).length > 0) return ' has a property under a symbol';
-  for (const key of Object.keys(value)) {
-    const problem = findProblem((value as Record<string, unknown>)[key], path);
-    if (problem !== undefined)
-      return /^\w+$/.test(key) ? `.${key}${problem}` : `[${JSON.stringify(key)}]${problem}`;
-  }
-  return undefined;
-}
-
-type ToJson = (this: object, key: string) => unknown;
-
-/** What `toJSON` gives is what is stored. */
-function findInJson(value: object, toJSON: ToJson, path: readonly object[] | undefined): string | undefined {
-  const given = toJSON.call(value, '');
-  if (given === undefined) return ' gives nothing by toJSON';
-  const problem = given === value ? undefined : findProblem(given, path);
-  return problem === undefined ? undefined : `.toJSON()${problem}`;
-}
-
-function findInArray(values: readonly unknown[], path: readonly object[] | undefined): string | undefined {
-  for (let index = 0; index < values.length; index++) {
-    const value = values[index];
-    const problem = value === undefined ? ' is undefined' : findProblem(value, path);
-    if (problem !== undefined) return `[${index}]${problem}`;
-  }
-  return undefined;
-}
-
-function isLostInJson(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype === Object.prototype || prototype === null) return false;
-  return (
-    value instanceof Map ||
-    value instanceof Set ||
-    value instanceof WeakMap ||
-    value instanceof WeakSet ||
-    value instanceof RegExp ||
-    value instanceof Error ||
-    value instanceof Promise ||
-    value instanceof ArrayBuffer ||
-    ArrayBuffer.isView(value)
-  );
 }
 
 function messageOf(error: unknown): string {

@@ -6,8 +6,11 @@ interface Alarm {
   readonly callback: () => void;
 }
 
-/** Turns of the real event loop given to promises and I/O after each alarm; a claim, a handler and a settle need three. */
-const TURNS_PER_ALARM = 5;
+/** Turns of the real event loop without a call, after which all is quiet; a claim, a handler and a settle need three. */
+const QUIET_TURNS = 5;
+
+/** A job that schedules itself for now would otherwise keep time from moving on for ever. */
+const MAX_TURNS = 100_000;
 
 /**
  * Time that stands still until it is told to move. Alarms ring in due order, each at its own instant, and what they
@@ -18,6 +21,9 @@ export class VirtualClock implements Clock {
   private wallOffsetMs: number;
   private sequence = 0;
   private readonly alarms = new Set<Alarm>();
+  /** Calls made in a turn of their own so far, and those that are to come. */
+  private calls = 0;
+  private callsToCome = 0;
   private readonly wallListeners = new Set<() => void>();
 
   /** @param startAt wall-clock time to begin at, epoch ms */
@@ -34,6 +40,7 @@ export class VirtualClock implements Clock {
   }
 
   callAt(atMs: number, callback: () => void): () => void {
+    if (atMs <= this.nowMs) return this.callInNextTurn(callback);
     const alarm: Alarm = { atMs, sequence: this.sequence++, callback };
     this.alarms.add(alarm);
     return () => void this.alarms.delete(alarm);
@@ -74,9 +81,28 @@ export class VirtualClock implements Clock {
     for (const listener of this.wallListeners) listener();
   }
 
-  /** Lets promises and I/O that are under way run, at the present instant. */
+  /** Lets everything that is under way or due run, at the present instant. */
   async settle(): Promise<void> {
-    for (let turn = 0; turn < TURNS_PER_ALARM; turn++) await new Promise((resolve) => setImmediate(resolve));
+    let quiet = 0;
+    for (let turn = 0; quiet < QUIET_TURNS && turn < MAX_TURNS; turn++) {
+      const before = this.calls;
+      await new Promise((resolve) => setImmediate(resolve));
+      quiet = this.calls === before && this.callsToCome === 0 ? quiet + 1 : 0;
+    }
+  }
+
+  private callInNextTurn(callback: () => void): () => void {
+    this.callsToCome++;
+    const immediate = setImmediate(() => {
+      this.callsToCome--;
+      this.calls++;
+      callback();
+    });
+    return () => {
+      if (!immediate.hasRef()) return;
+      this.callsToCome--;
+      clearImmediate(immediate);
+    };
   }
 
   private nextAlarm(until: number): Alarm | undefined {
