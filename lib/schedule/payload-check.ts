@@ -115,7 +115,5 @@ function lostInJson(value: object): string | undefined {
 /** Those that are not enumerable are how libraries attach what is theirs. */
 function hasSymbols(value: object): boolean {
   const symbols = Object.getOwnPropertySymbols(value);
-  return (
-    symbols.length > 0 && symbols.some((symbol) => Object.prototype.propertyIsEnumerable.call(value, symbol))
-  );
+  return symbols.some((symbol) => Object.prototype.propertyIsEnumerable.call(value, symbol));
 }

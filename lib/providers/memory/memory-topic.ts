@@ -16,12 +16,12 @@ import type {
   SettleStatus,
   Settlement,
 } from '../delay-queue.provider.js';
+import { ClaimLimits } from './claim-limits.js';
 import { DeadLetterShelf } from './dead-letter-shelf.js';
 import { DueOrder } from './due-order.js';
 import { IdIndex } from './id-index.js';
 import { JobTable } from './job-table.js';
 import { type Lease, Leases } from './leases.js';
-import { TokenBucket } from './token-bucket.js';
 import { WakeSignal } from './wake-signal.js';
 
 /**
@@ -39,10 +39,8 @@ export class MemoryTopic {
   paused = false;
 
   private readonly ids = new IdIndex();
-  private readonly bucket = new TokenBucket();
+  private readonly limits: ClaimLimits;
   private sequence = 0;
-  /** The last claim was cut short by `maxInFlight`, so the end of a lease is news. */
-  private capped = false;
 
   constructor(
     readonly name: string,
@@ -52,6 +50,7 @@ export class MemoryTopic {
   ) {
     this.order = new DueOrder(clock);
     this.dead = new DeadLetterShelf(clock, retention);
+    this.limits = new ClaimLimits(this.leases, this.order, clock);
   }
 
   /** @param room how many jobs more may be stored */
@@ -65,7 +64,7 @@ export class MemoryTopic {
 
   /** Jobs that wait; those under a lease do not. */
   countPending(): number {
-    return this.table.size - this.countInFlight();
+    return this.table.size - this.limits.countInFlight();
   }
 
   private addOne(job: NewJob, nowMs: number, wallMs: number, full: boolean): AddResult {
@@ -107,7 +106,7 @@ export class MemoryTopic {
       return { claims: [], nextWakeInMs: -1 };
     }
     const claims: Claim[] = [];
-    const allowed = this.allowed(request);
+    const allowed = this.limits.allowed(request);
     // One reading for the whole claim: a lease shorter than this loop takes would be claimed by it again.
     const nowMs = this.clock.now();
     const wallMs = this.clock.wallNow();
@@ -117,9 +116,9 @@ export class MemoryTopic {
       if (this.leases.ofSlot(slot)?.cancelled) this.drop(slot);
       else claims.push(this.lease(slot, nowMs, request.leaseMs));
     }
-    if (request.rate) this.bucket.take(claims.length);
+    this.limits.spend(claims.length, request);
 
-    const waitMs = this.untilNextClaim(request);
+    const waitMs = Math.max(0, this.order.sleepMs(), this.limits.untilNextClaim(request));
     this.wake.foretell(this.clock.now() + waitMs);
     return { claims, nextWakeInMs: waitMs === Infinity ? -1 : waitMs };
   }
@@ -158,13 +157,13 @@ export class MemoryTopic {
 
   /** To be called after a batch of changes: wakes those who sleep longer than the due order says. */
   announce(): void {
-    if (this.paused || this.capped) return;
+    if (this.paused || this.limits.capped) return;
     this.wake.wakeFor(this.clock.now() + Math.max(0, this.order.sleepMs()));
   }
 
   /** Leases have ended, so a claim that `maxInFlight` cut short could succeed. */
   uncap(): void {
-    this.capped = false;
+    this.limits.capped = false;
   }
 
   isEmpty(): boolean {
@@ -224,12 +223,6 @@ export class MemoryTopic {
     return due.at ?? this.clock.wallNow() + due.delayMs;
   }
 
-  private allowed({ limit, maxInFlight = Infinity, rate }: ClaimRequest): number {
-    const slotsLeft = maxInFlight === Infinity ? Infinity : maxInFlight - this.countInFlight();
-    const tokens = rate ? this.bucket.available(this.clock.now(), rate) : Infinity;
-    return Math.min(limit, slotsLeft, tokens);
-  }
-
   private lease(slot: number, nowMs: number, leaseMs: number): Claim {
     const { table, order } = this;
     const lost = this.leases.ofSlot(slot);
@@ -246,30 +239,6 @@ export class MemoryTopic {
       lateMs: Math.max(0, nowMs - dueMs),
       extras: table.extrasOf(slot),
     };
-  }
-
-  private untilNextClaim({ maxInFlight = Infinity, rate }: ClaimRequest): number {
-    this.capped = this.countInFlight() >= maxInFlight;
-    const untilSlot = this.capped ? this.untilFirstExpiry() : 0;
-    const untilToken = rate ? this.bucket.untilNext(this.clock.now(), rate) : 0;
-    return Math.max(0, this.order.sleepMs(), untilSlot, untilToken);
-  }
-
-  private countInFlight(): number {
-    let count = 0;
-    for (const slot of this.leases.slots()) if (this.isInFlight(slot)) count++;
-    return count;
-  }
-
-  /** Until the first lease in flight expires. Those that have expired wait for a slot themselves. */
-  private untilFirstExpiry(): number {
-    const nowMs = this.clock.now();
-    let first = Infinity;
-    for (const slot of this.leases.slots()) {
-      const expiresMs = this.order.monotonicDueOf(slot);
-      if (expiresMs > nowMs) first = Math.min(first, expiresMs);
-    }
-    return first - nowMs;
   }
 
   private retry(slot: number, { delayMs, extras }: Extract<Settlement, { outcome: 'retry' }>): void {
