@@ -2,6 +2,7 @@ import type { Clock, Precision } from './clock.js';
 import type { Duration } from './duration.js';
 import type { OnExpiry } from './job.js';
 import type { DelayQueueProvider } from './providers/delay-queue.provider.js';
+import type { RedisProviderOptions } from './providers/redis/redis.options.js';
 import type { MemoryProviderOptions } from './providers/memory/memory.provider.js';
 import type { PayloadSerializer } from './schedule/payload-codec.js';
 
@@ -82,9 +83,13 @@ export interface MemoryProviderConfig extends MemoryProviderOptions {
   readonly precision?: Precision;
 }
 
+export interface RedisProviderConfig extends Omit<RedisProviderOptions, 'time'> {
+  readonly type: 'redis';
+}
+
 export interface DelayQueueOptions {
   /** @default { type: 'memory' } */
-  readonly provider?: MemoryProviderConfig | DelayQueueProvider;
+  readonly provider?: MemoryProviderConfig | RedisProviderConfig | DelayQueueProvider;
   /** By topic; what stands here wins over `@Delayed`. */
   readonly topics?: Readonly<Record<string, TopicOptions>>;
   /** For every topic; `@Delayed` and `topics` win over it. */

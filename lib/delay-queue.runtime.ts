@@ -109,6 +109,12 @@ export class DelayQueueRuntime {
 
   private report(notice: ProviderNotice): void {
     if (notice.type === 'dead-letters-dropped') this.warnOfDropped(notice);
+    if (notice.type === 'provider-warning') this.logger.warn(notice.message);
+    if (notice.type === 'jobs-set-aside') {
+      this.logger.warn(
+        `${notice.count} jobs of topic "${notice.topic}" could not be read and are dead letters now, reason "unreadable".`,
+      );
+    }
     this.events.emit(notice);
   }
 

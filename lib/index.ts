@@ -7,6 +7,7 @@ export type {
   DelayQueueOptions,
   DelayQueueOptionsFactory,
   MemoryProviderConfig,
+  RedisProviderConfig,
   RateLimitOptions,
   TopicOptions,
 } from './delay-queue.options.js';
@@ -31,6 +32,15 @@ export type { RecurringOptions, RecurringSchedules, RecurringView } from './recu
 
 export type * from './providers/delay-queue.provider.js';
 export { MemoryProvider, type MemoryProviderOptions } from './providers/memory/memory.provider.js';
+export { RedisProvider } from './providers/redis/redis.provider.js';
+export type { RedisProviderOptions } from './providers/redis/redis.options.js';
+export type {
+  RedisClientOptions,
+  RedisClusterConnection,
+  RedisConnection,
+  RedisLike,
+} from './providers/redis/redis-like.js';
+export { ScriptReplyError } from './providers/redis/script-reply.error.js';
 export { type Clock, type Precision, SystemClock } from './clock.js';
 
 export { Delayed, type DelayedOptions } from './handlers/delayed.decorator.js';

@@ -1,11 +1,17 @@
 import { OptionReader } from './check-options.js';
 import { InvalidOptionsError } from './delay-queue.errors.js';
 import { type Clock, SystemClock } from './clock.js';
-import type { DelayQueueOptions, MemoryProviderConfig, TopicOptions } from './delay-queue.options.js';
+import type {
+  DelayQueueOptions,
+  MemoryProviderConfig,
+  RedisProviderConfig,
+  TopicOptions,
+} from './delay-queue.options.js';
 import { describeValue } from './describe-value.js';
 import { assertTopic } from './names.js';
 import type { DeadLetterRetention, DelayQueueProvider } from './providers/delay-queue.provider.js';
 import { MemoryProvider } from './providers/memory/memory.provider.js';
+import { RedisProvider } from './providers/redis/redis.provider.js';
 import { jsonSerializer, type PayloadSerializer } from './schedule/payload-codec.js';
 import { type ResolvedTopicOptions, readTopicOptions } from './topic-options.js';
 
@@ -21,7 +27,8 @@ export interface ResolvedOptions {
   readonly topics: ReadonlyMap<string, Partial<ResolvedTopicOptions>>;
 }
 
-const PROVIDER_HINT = "Give { type: 'memory' } or an object with the methods of DelayQueueProvider";
+const PROVIDER_HINT =
+  "Give { type: 'memory' } or { type: 'redis' }, or an object with the methods of DelayQueueProvider";
 
 const OPTION_NAMES = [
   'provider',
@@ -102,9 +109,21 @@ function resolveProvider(
   }
   if (isConfig(provider)) {
     if (provider.type === 'memory') return createMemoryProvider(provider, clock);
-    throw reader.error('provider', `has the type ${describeValue(provider.type)}. ${PROVIDER_HINT}`);
+    if (provider.type === 'redis') return createRedisProvider(provider, clock);
+    const { type } = provider as { readonly type: unknown };
+    throw reader.error('provider', `has the type ${describeValue(type)}. ${PROVIDER_HINT}`);
   }
   assertMethods(provider, PROVIDER_METHODS, 'provider', PROVIDER_HINT, reader);
+  return { provider, clock: clock ?? new SystemClock() };
+}
+
+/** A clock of the user's own decides instead of the server's: tests move it. */
+function createRedisProvider(
+  config: RedisProviderConfig,
+  clock: Clock | undefined,
+): Pick<ResolvedOptions, 'provider' | 'clock'> {
+  const { type: _type, ...options } = config;
+  const provider = new RedisProvider({ ...options, time: clock ? 'clock' : 'server' });
   return { provider, clock: clock ?? new SystemClock() };
 }
 
@@ -122,7 +141,7 @@ function createMemoryProvider(
 }
 
 /** A provider may have a `type`, too, but a configuration has no methods. */
-function isConfig(provider: object): provider is { readonly type: 'memory' } {
+function isConfig(provider: object): provider is MemoryProviderConfig | RedisProviderConfig {
   return typeof provider === 'object' && provider !== null && 'type' in provider && !('open' in provider);
 }
 

@@ -28,6 +28,10 @@ export type DelayQueueEvent =
   /** The outcome of this run is discarded: another claim owns the job, or it is gone. */
   | (RunFacts & { readonly type: 'lease-lost' })
   | { readonly type: 'dead-letters-dropped'; readonly topic: string; readonly count: number }
+  /** Jobs whose records could not be read; each is a dead letter now. */
+  | { readonly type: 'jobs-set-aside'; readonly topic: string; readonly count: number }
+  /** The store works, but not as it should for a queue. */
+  | { readonly type: 'provider-warning'; readonly message: string }
   /** An operation of the store failed; it is tried again until the lease of what it concerns is over. */
   | { readonly type: 'provider-lost'; readonly error: unknown }
   | { readonly type: 'provider-recovered' };

@@ -222,6 +222,10 @@ export interface ProviderContext {
 
 export type ProviderNotice =
   | { readonly type: 'dead-letters-dropped'; readonly topic: string; readonly count: number }
+  /** Jobs whose records could not be read: garbage, or of a later version. Each is a dead letter now. */
+  | { readonly type: 'jobs-set-aside'; readonly topic: string; readonly count: number }
+  /** The store works, but not as it should for a queue. */
+  | { readonly type: 'provider-warning'; readonly message: string }
   | { readonly type: 'provider-lost'; readonly error: Error }
   | { readonly type: 'provider-recovered' };
 

@@ -32,7 +32,7 @@ export class ShopConfig {
 
 /**
  * The only place that chooses where jobs wait.
- * @throws Error for a provider that this version does not have
+ * @throws Error for a provider there is not
  */
 export function providerFrom(env: Env): DelayQueueOptions['provider'] {
   const name = env.DELAY_QUEUE_PROVIDER ?? 'memory';
@@ -40,12 +40,9 @@ export function providerFrom(env: Env): DelayQueueOptions['provider'] {
     case 'memory':
       return { type: 'memory' };
     case 'redis':
-      throw new Error(
-        'DELAY_QUEUE_PROVIDER is "redis", but the Redis provider is not part of this version yet. ' +
-          'Leave the variable out, or set it to "memory".',
-      );
+      return { type: 'redis', connection: env.REDIS_URL ?? 'redis://127.0.0.1:6379' };
     default:
-      throw new Error(`DELAY_QUEUE_PROVIDER is "${name}". Set it to "memory", or leave it out.`);
+      throw new Error(`DELAY_QUEUE_PROVIDER is "${name}". Set it to "memory" or "redis", or leave it out.`);
   }
 }
 

@@ -1,12 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
-import type { DeadLetterRetention, DueTime, RateLimit } from '../../lib/index.js';
+import type { Claim, DeadLetterRetention, DueTime, RateLimit } from '../../lib/index.js';
 import type { JobExtras } from '../../lib/job.js';
 import { DeadLetterShelf } from '../../lib/providers/memory/dead-letter-shelf.js';
 import { DueOrder } from '../../lib/providers/memory/due-order.js';
 import { JobTable } from '../../lib/providers/memory/job-table.js';
 import { Leases } from '../../lib/providers/memory/leases.js';
+import { MemoryProvider } from '../../lib/providers/memory/memory.provider.js';
 import { TokenBucket } from '../../lib/providers/memory/token-bucket.js';
 import { WakeSignal } from '../../lib/providers/memory/wake-signal.js';
 import { VirtualClock } from '../../lib/testing/virtual-clock.js';
@@ -735,5 +736,87 @@ describe('the wake signal', () => {
     signal.wakeFor(5);
 
     expect(rung).toEqual(['a', 'b', 'b']);
+  });
+});
+
+/** A process that is put aside for a while before each look at a clock, as on a busy machine. */
+class InterruptedClock extends VirtualClock {
+  interruptionMs = 50;
+
+  override now(): number {
+    this.jump(this.interruptionMs);
+    return super.now();
+  }
+
+  override wallNow(): number {
+    this.jump(this.interruptionMs);
+    return super.wallNow();
+  }
+}
+
+describe('two clocks that are never read at once', () => {
+  const job = {
+    id: 'a',
+    payload: '1',
+    ifExists: 'replace',
+    maxWaitMs: undefined,
+    extras: undefined,
+  } as const;
+
+  async function nextClaims(provider: MemoryProvider, clock: VirtualClock): Promise<readonly Claim[]> {
+    for (let look = 0; look < 20_000; look++) {
+      const { claims } = await provider.claim('t', { limit: 1, leaseMs: 60_000 });
+      if (claims.length > 0) return claims;
+      clock.jump(1);
+    }
+    throw new Error('Nothing was handed out');
+  }
+
+  it.each<[string, (provider: MemoryProvider, clock: VirtualClock) => Promise<unknown>]>([
+    ['scheduled', (provider) => provider.add('t', [{ ...job, ...delayOf(200) }])],
+    [
+      'replaced',
+      async (provider) => {
+        await provider.add('t', [{ ...job, ...delayOf(10_000) }]);
+        await provider.add('t', [{ ...job, ...delayOf(200) }]);
+      },
+    ],
+    [
+      'replaced up to maxWait',
+      async (provider) => {
+        await provider.add('t', [{ ...job, ...delayOf(10_000) }]);
+        await provider.add('t', [{ ...job, ...delayOf(10_000), maxWaitMs: 3_000 }]);
+      },
+    ],
+    [
+      'rescheduled',
+      async (provider) => {
+        await provider.add('t', [{ ...job, ...delayOf(10_000) }]);
+        await provider.reschedule('t', [{ id: 'a', ...delayOf(200) }]);
+      },
+    ],
+    [
+      'retried',
+      async (provider, clock) => {
+        await provider.add('t', [{ ...job, ...delayOf(0) }]);
+        const [claim] = await nextClaims(provider, clock);
+        await provider.settle('t', [
+          { id: 'a', token: claim!.token, outcome: 'retry', delayMs: 200, extras: undefined },
+        ]);
+      },
+    ],
+  ])('hand out a job that was %s no earlier than the due time they name', async (_what, prepare) => {
+    const clock = new InterruptedClock(1_000_000);
+    const provider = new MemoryProvider();
+    const deadLetters = { maxCount: 10, maxAgeMs: 1_000_000 };
+    await provider.open({ clock, queueName: 'test', deadLetters, report: () => undefined });
+    await prepare(provider, clock);
+    const { dueAt } = (await provider.get('t', 'a'))!;
+    clock.interruptionMs = 0;
+
+    await nextClaims(provider, clock);
+
+    expect(clock.wallNow()).toBeGreaterThanOrEqual(dueAt);
+    await provider.close();
   });
 });

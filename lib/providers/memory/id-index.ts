@@ -31,13 +31,14 @@ export class IdIndex {
   /** The slot is gone. */
   leave(id: string, slot: number): void {
     const part = this.parts[partOf(id)];
-    const isLatest = part?.get(id) === slot;
+    if (!part) return;
+    const isLatest = part.get(id) === slot;
     const others = this.displaced.get(id);
     if (!others) {
-      if (isLatest) part!.delete(id);
+      if (isLatest) part.delete(id);
       return;
     }
-    if (isLatest) part!.set(id, others.pop()!);
+    if (isLatest) part.set(id, others.pop()!);
     else others.splice(others.indexOf(slot), 1);
     if (others.length === 0) this.displaced.delete(id);
   }

@@ -1,7 +1,7 @@
 import { ProviderClosedError, StoreUnavailableError } from '../../delay-queue.errors.js';
 import type { ProviderNotice } from '../delay-queue.provider.js';
 import { type Clients, createClients } from './create-clients.js';
-import type { RedisLike } from './redis-like.js';
+import type { RedisClient } from './redis-like.js';
 import type { ResolvedRedisOptions } from './redis.options.js';
 import { isLinkError, isPassing } from './redis-errors.js';
 import { type ScriptName, scriptOf } from './scripts.js';
@@ -10,6 +10,8 @@ import { type ScriptName, scriptOf } from './scripts.js';
 export type Repeat = 'harmless' | 'never';
 
 const QUIT_MS = 500;
+/** So that WAIT answers before this side gives up. */
+const CONFIRM_MARGIN_MS = 100;
 const FIRST_RETRY_MS = 25;
 const LONGEST_RETRY_MS = 1_000;
 
@@ -22,10 +24,10 @@ interface Pending {
  * server that does not answer, and not for a client that forgets its promises when it is closed.
  */
 export class Connection {
-  readonly subscriber: RedisLike;
+  readonly subscriber: RedisClient;
   readonly keyPrefix: string;
   readonly isCluster: boolean;
-  private readonly commands: RedisLike;
+  private readonly commands: RedisClient;
   private readonly pending = new Set<Pending>();
   private readonly readyListeners = new Set<() => void>();
   private lost = false;
@@ -74,7 +76,7 @@ export class Connection {
       try {
         return await this.commands.evalsha(sha, keys.length, ...keys, ...args);
       } catch (error) {
-        if (!String((error as Error).message).startsWith('NOSCRIPT')) throw error;
+        if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
         return this.commands.eval(source, keys.length, ...keys, ...args);
       }
     });
@@ -83,6 +85,22 @@ export class Connection {
   /** A command that is no script. */
   async command(operation: string, name: string, args: readonly (string | number)[]): Promise<unknown> {
     return this.attempt(operation, 'harmless', () => this.commands.call(name, ...args));
+  }
+
+  /** Waits until so many replicas of the node that holds `key` have all that this connection wrote. */
+  async confirm(operation: string, key: string, replicas: number): Promise<void> {
+    const { commandTimeoutMs } = this.options;
+    const limitMs = commandTimeoutMs === Infinity ? 0 : Math.max(1, commandTimeoutMs - CONFIRM_MARGIN_MS);
+    const confirmed = await this.attempt(operation, 'never', async () => {
+      // On a cluster, WAIT is for the connection to the node that took the write.
+      const node = this.isCluster ? await nodeOf(this.commands, key) : this.commands;
+      return node.call('WAIT', replicas, limitMs);
+    });
+    if (typeof confirmed === 'number' && confirmed >= replicas) return;
+    throw new StoreUnavailableError(
+      `Cannot ${operation} safely: ${String(confirmed)} of ${replicas} replicas confirmed it within ${limitMs} ms. ` +
+        `The jobs are stored, but a failover may lose them. Are the replicas connected?`,
+    );
   }
 
   /** Ends the connections, however they are doing; what is still waiting rejects. Leaves no socket and no timer. */
@@ -203,7 +221,7 @@ export class Connection {
 }
 
 /** `quit` never answers on a link that is down, and `disconnect` forgets what was sent: one after the other. */
-async function closeClient(client: RedisLike): Promise<void> {
+async function closeClient(client: RedisClient): Promise<void> {
   if (client.status === 'ready') {
     let timer: NodeJS.Timeout | undefined;
     const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, QUIT_MS)));
@@ -211,4 +229,17 @@ async function closeClient(client: RedisLike): Promise<void> {
     clearTimeout(timer);
   }
   client.disconnect();
+}
+
+/** The connection of a cluster client to the master that holds a key. */
+async function nodeOf(client: RedisClient, key: string): Promise<RedisClient> {
+  const cluster = client as unknown as {
+    readonly slots: readonly (readonly string[] | undefined)[];
+    nodes(role: 'master'): readonly (RedisClient & { readonly options: { host: string; port: number } })[];
+  };
+  const slot = Number(await client.call('CLUSTER', 'KEYSLOT', key));
+  const [address] = cluster.slots[slot] ?? [];
+  const node = cluster.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === address);
+  if (!node) throw new Error(`CLUSTERDOWN no node is known for slot ${slot}`);
+  return node;
 }

@@ -4,14 +4,14 @@ import {
   isRedisLike,
   type RedisClientOptions,
   type RedisClusterConnection,
-  type RedisLike,
+  type RedisClient,
 } from './redis-like.js';
 import type { ResolvedRedisOptions } from './redis.options.js';
 
 /** The two connections of an instance. */
 export interface Clients {
-  readonly commands: RedisLike;
-  readonly subscriber: RedisLike;
+  readonly commands: RedisClient;
+  readonly subscriber: RedisClient;
   /** False for a client that the user made and goes on using. */
   readonly ownsCommands: boolean;
   /** For messages; without a password. */
@@ -28,7 +28,7 @@ const COMMON = {
   // Half-open connections of idle subscribers are noticed by the kernel.
   keepAlive: 10_000,
   retryStrategy: (attempt: number) =>
-    Math.min(2_000, 50 * 2 ** Math.min(attempt, 6)) * (0.5 + Math.random() / 2),
+    Math.min(1_000, 50 * 2 ** Math.min(attempt, 6)) * (0.5 + Math.random() / 2),
 };
 
 /** Commands wait for the link in this module, where they can be given up; in the client they would be sent for no one. */
@@ -54,10 +54,10 @@ export async function createClients({
   if (isCluster(given)) return createCluster(ioredis, given);
   // A stalled link looks like a slow server until the socket is given up.
   const socketTimeout = commandTimeoutMs === Infinity ? 30_000 : commandTimeoutMs;
-  const make = (own: RedisClientOptions): RedisLike => {
+  const make = (own: RedisClientOptions): RedisClient => {
     const options = { ...COMMON, ...(typeof given === 'string' ? {} : given), ...own };
     const client = typeof given === 'string' ? new ioredis.Redis(given, options) : new ioredis.Redis(options);
-    return client as unknown as RedisLike;
+    return client as unknown as RedisClient;
   };
   return {
     commands: make({ socketTimeout, ...COMMANDS }),
@@ -69,7 +69,7 @@ export async function createClients({
 }
 
 function createCluster(ioredis: Ioredis, { nodes, options = {} }: RedisClusterConnection): Clients {
-  const make = (): RedisLike => {
+  const make = (): RedisClient => {
     const client = new ioredis.Cluster(
       [...nodes] as never,
       {
@@ -82,7 +82,7 @@ function createCluster(ioredis: Ioredis, { nodes, options = {} }: RedisClusterCo
         lazyConnect: true,
       } as object,
     );
-    return client as unknown as RedisLike;
+    return client as unknown as RedisClient;
   };
   return {
     commands: make(),
@@ -93,12 +93,11 @@ function createCluster(ioredis: Ioredis, { nodes, options = {} }: RedisClusterCo
   };
 }
 
-function wrapClient(client: RedisLike, ownsCommands: boolean): Clients {
+function wrapClient(client: RedisClient, ownsCommands: boolean): Clients {
   const { options = {} } = client as { options?: RedisClientOptions };
-  const duplicate = client.duplicate as (...args: unknown[]) => RedisLike;
   const subscriber = client.isCluster
-    ? duplicate.call(client, [], { shardedSubscribers: true, lazyConnect: true })
-    : duplicate.call(client, { ...SUBSCRIBER, lazyConnect: true });
+    ? client.duplicate([], { shardedSubscribers: true, lazyConnect: true })
+    : client.duplicate({ ...SUBSCRIBER, lazyConnect: true });
   return {
     commands: client,
     subscriber,
@@ -124,9 +123,15 @@ async function loadIoredis(): Promise<Ioredis> {
 }
 
 function addressOf(options: object): string {
-  const { host, port, path, sentinels, name } = options as Record<string, unknown>;
-  if (Array.isArray(sentinels)) return `sentinel master "${String(name)}"`;
-  return path === undefined ? `${String(host ?? '127.0.0.1')}:${String(port ?? 6379)}` : String(path);
+  const {
+    host = '127.0.0.1',
+    port = 6379,
+    path,
+    sentinels,
+    name = 'mymaster',
+  } = options as Readonly<Record<string, string | number>>;
+  if (sentinels !== undefined) return `sentinel master "${name}"`;
+  return path === undefined ? `${host}:${port}` : `${path}`;
 }
 
 function prefixOf(options: object): string {

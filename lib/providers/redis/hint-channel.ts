@@ -47,8 +47,8 @@ export class HintChannel {
     const name = this.nameOf(channel);
     this.listeners.set(name, listener);
     const { subscriber, isCluster } = this.connection;
-    // ioredis puts its keyPrefix in front of channels by itself.
-    const subscribed = isCluster ? subscriber.ssubscribe(channel) : subscriber.subscribe(channel);
+    // ioredis puts its keyPrefix in front of what lies in a slot, and of no other channel.
+    const subscribed = isCluster ? subscriber.ssubscribe(channel) : subscriber.subscribe(name);
     subscribed.then(
       () => listener.onSubscribed(false),
       // The link is down: the client subscribes again when it is back, and `ready` tells.

@@ -11,7 +11,7 @@ export function isPassing(error: unknown): boolean {
 }
 
 export function isLinkError(error: unknown): boolean {
-  return LINK.test(messageOf(error)) || LINK.test(String((error as { code?: unknown } | null)?.code ?? ''));
+  return LINK.test(messageOf(error)) || LINK.test((error as { code?: string } | null)?.code ?? '');
 }
 
 function messageOf(error: unknown): string {

@@ -1,22 +1,27 @@
-/** What a client can be asked. Replies are those of RESP2, or RESP3 with the same values for scripts. */
 type Arg = string | number | Buffer;
 
 /**
- * The part of an ioredis client this module uses. Written down here, because the types of two versions of ioredis do not
- * fit each other; `Redis` and `Cluster` of 5 and 6 all fit this.
+ * A client of your own: `Redis` or `Cluster` of ioredis 5 or 6. Only what tells it from other objects is written down,
+ * because the types of two versions of ioredis do not fit each other.
  */
 export interface RedisLike {
+  readonly status: string;
+  evalsha(...args: never[]): Promise<unknown>;
+  subscribe(...args: never[]): Promise<unknown>;
+  duplicate(...args: never[]): unknown;
+  disconnect(...args: never[]): void;
+}
+
+/** The part of an ioredis client this module uses. Replies of scripts are the same under RESP2 and RESP3. */
+export interface RedisClient {
   readonly status: string;
   readonly isCluster?: boolean;
   evalsha(sha: string, keyCount: number, ...args: Arg[]): Promise<unknown>;
   eval(source: string, keyCount: number, ...args: Arg[]): Promise<unknown>;
   subscribe(...channels: string[]): Promise<unknown>;
-  unsubscribe(...channels: string[]): Promise<unknown>;
   ssubscribe(...channels: string[]): Promise<unknown>;
-  sunsubscribe(...channels: string[]): Promise<unknown>;
-  ping(): Promise<unknown>;
   call(command: string, ...args: Arg[]): Promise<unknown>;
-  duplicate(...args: never[]): RedisLike;
+  duplicate(...args: unknown[]): RedisClient;
   connect(): Promise<unknown>;
   disconnect(reconnect?: boolean): void;
   quit(): Promise<unknown>;
@@ -42,8 +47,8 @@ export interface RedisClusterConnection {
 export type RedisConnection =
   string | RedisClientOptions | RedisClusterConnection | RedisLike | (() => RedisLike | Promise<RedisLike>);
 
-export function isRedisLike(connection: unknown): connection is RedisLike {
-  const candidate = connection as Partial<RedisLike> | null;
+export function isRedisLike(connection: unknown): connection is RedisClient {
+  const candidate = connection as Partial<RedisClient> | null;
   return (
     typeof candidate === 'object' &&
     typeof candidate?.evalsha === 'function' &&

@@ -12,111 +12,101 @@ import type {
   MoveRequest,
   NewJob,
   Page,
-  ProviderContext,
   RenewStatus,
   RescheduleStatus,
   SettleStatus,
   Settlement,
   StoredJob,
 } from '../delay-queue.provider.js';
-import type { Connection } from './connection.js';
-import { HeadWatch } from './head-watch.js';
-import type { Hint, HintChannel } from './hint-channel.js';
-import { topicKeys } from './keys.js';
+import { partOf } from './keys.js';
+import { readPages, splitDeadLetterId } from './paging.js';
 import type { ResolvedRedisOptions } from './redis.options.js';
-import { type PartCounts, SortedSet } from './sorted-set.js';
+import type { PartCounts } from './sorted-set.js';
+import { type TopicContext, TopicPart } from './topic-part.js';
 
-/** Jobs of one script call. */
-const BATCH = 500;
-
-/** How long the first claim waits for the subscription, which saves it a second one. */
-const SUBSCRIBE_MS = 100;
-
-export interface TopicContext {
-  readonly context: ProviderContext;
-  readonly connection: Connection;
-  readonly hints: HintChannel;
-  readonly instance: string;
-}
-
-/** One topic of one instance: its store, who listens to it, and what is known of its head. */
+/** One topic of one instance: the parts it is spread over, and who listens to it. */
 export class RedisTopic {
   /** Whether this instance has put it on the list of topics. */
   isRegistered = false;
-  private readonly set: SortedSet;
-  private readonly watch: HeadWatch | undefined;
+  private readonly parts: readonly TopicPart[];
   private readonly wakeListeners = new Set<() => void>();
   private readonly abortListeners = new Set<(lease: LeaseRef) => void>();
-  private listening = false;
-  /** Settles once hints come, or cannot be waited for. */
-  private subscribed: Promise<void> | undefined;
-  /** A claim was answered before hints came: what it foretold may be out of date. */
-  private wasDeaf = false;
+  /** The part a claim asks first, another one each time. */
+  private first = 0;
 
   constructor(
     readonly name: string,
     options: ResolvedRedisOptions,
     private readonly shared: TopicContext,
   ) {
-    const { context, connection, hints, instance } = shared;
-    const byServer = options.time === 'server';
-    this.set = new SortedSet(topicKeys(options.prefix, context.queueName, name), {
-      connection,
-      topic: name,
-      instance,
-      publish: hints.publish,
-      deadLetters: context.deadLetters,
-      part: 0,
-      parts: 1,
-      now: byServer ? () => '' : () => context.clock.wallNow(),
-    });
-    // What is known of the head is known in real time; a clock that tests move has no part in it.
-    this.watch = byServer ? new HeadWatch(options.recheckMs - 100) : undefined;
+    this.parts = Array.from(
+      { length: options.partitions },
+      (_, part) => new TopicPart(name, part, options, shared),
+    );
   }
 
-  add(jobs: readonly NewJob[]): Promise<{ readonly results: readonly AddResult[]; readonly isNew: boolean }> {
-    return this.set.add(jobs);
+  /** @returns one result a job, and whether some part of the topic was new to the store */
+  async add(jobs: readonly NewJob[]): Promise<{ results: readonly AddResult[]; isNew: boolean }> {
+    let isNew = false;
+    const results = await this.byPart(jobs, async ({ set }, some) => {
+      const added = await set.add(some);
+      isNew ||= added.isNew;
+      return added.results;
+    });
+    return { results, isNew };
+  }
+
+  /** Waits until so many replicas have what was written. @throws StoreUnavailableError when too few have it in time */
+  async confirm(replicas: number): Promise<void> {
+    const confirm = ({ set }: TopicPart): Promise<void> =>
+      this.shared.connection.confirm(`schedule on topic "${this.name}"`, set.keys.due, replicas);
+    await Promise.all(this.parts.map(confirm));
   }
 
   cancel(requests: readonly CancelRequest[]): Promise<readonly CancelStatus[]> {
-    return this.set.cancel(requests);
+    return this.byPart(requests, ({ set }, some) => set.cancel(some));
   }
 
   reschedule(moves: readonly MoveRequest[]): Promise<readonly RescheduleStatus[]> {
-    return this.set.reschedule(moves);
+    return this.byPart(moves, ({ set }, some) => set.reschedule(some));
   }
 
   async claim(request: ClaimRequest): Promise<ClaimResult> {
-    // Where others decide too what can be claimed, nothing but the store knows.
-    const watch = request.rate || request.maxInFlight ? undefined : this.watch;
-    const known = watch?.answer();
-    if (known) return known;
-    if (this.subscribed) await this.subscribed;
     const claims: Claim[] = [];
-    for (;;) {
-      const limit = Math.min(BATCH, request.limit - claims.length);
-      const { claims: more, waitMs, isWatcher, setAside } = await this.set.claim(request, limit);
-      if (more.length > 0) claims.push(...more);
-      if (setAside > 0) this.reportSetAside(setAside);
-      if (waitMs === 0 && more.length > 0 && claims.length < request.limit) continue;
-      if (!watch || waitMs === 0) return { claims, nextWakeInMs: waitMs === Infinity ? -1 : waitMs };
-      if (this.listening) watch.learn(waitMs, isWatcher);
-      else watch.forget();
-      const restMs = watch.wait(waitMs);
-      return { claims, nextWakeInMs: restMs === Infinity ? -1 : restMs };
+    let waitMs = Infinity;
+    const { length } = this.parts;
+    const first = this.first++ % length;
+    for (let turn = 0; turn < length; turn++) {
+      const index = (first + turn) % length;
+      if (claims.length >= request.limit) {
+        waitMs = 0;
+        break;
+      }
+      const share = shareOf({ ...request, limit: request.limit - claims.length }, index, length);
+      const answer = await this.parts[index]!.claim(share, this.reportSetAside);
+      claims.push(...answer.claims);
+      waitMs = Math.min(waitMs, answer.waitMs);
     }
+    return { claims, nextWakeInMs: waitMs === Infinity ? -1 : waitMs };
   }
 
+  /**
+   * Goes out behind the claim that the same turn may make, not before it: the server then settles while the handlers of
+   * that claim run.
+   */
   async settle(settlements: readonly Settlement[]): Promise<readonly SettleStatus[]> {
-    const { statuses, dropped } = await this.set.settle(settlements);
-    if (dropped > 0) {
-      this.shared.context.report({ type: 'dead-letters-dropped', topic: this.name, count: dropped });
-    }
-    return statuses;
+    await new Promise((resolve) => setImmediate(resolve));
+    return this.byPart(settlements, async ({ set }, some) => {
+      const { statuses, dropped } = await set.settle(some);
+      if (dropped > 0) {
+        this.shared.context.report({ type: 'dead-letters-dropped', topic: this.name, count: dropped });
+      }
+      return statuses;
+    });
   }
 
   renew(leases: readonly LeaseRef[], leaseMs: number): Promise<readonly RenewStatus[]> {
-    return this.set.renew(leases, leaseMs);
+    return this.byPart(leases, ({ set }, some) => set.renew(some, leaseMs));
   }
 
   onWake(listener: () => void): () => void {
@@ -132,115 +122,129 @@ export class RedisTopic {
   }
 
   get(id: string): Promise<StoredJob | undefined> {
-    return this.set.get(id);
+    return this.partFor(id).set.get(id);
   }
 
-  async find({ cursor, limit, ...query }: FindQuery): Promise<Page<StoredJob>> {
-    const items: StoredJob[] = [];
-    let next = cursor;
-    do {
-      const page = await this.set.find(
-        { ...query, limit, cursor: next },
-        Math.min(BATCH, limit - items.length),
-      );
-      items.push(...page.items);
-      next = page.cursor;
-    } while (next !== undefined && items.length < limit);
-    return { items, cursor: next };
+  /** In due order within each part, one part after the other. */
+  find({ cursor, limit, ...query }: FindQuery): Promise<Page<StoredJob>> {
+    return readPages(this.parts.length, limit, cursor, (part, count, from) =>
+      this.parts[part]!.set.find({ ...query, limit, cursor: from }, count),
+    );
   }
 
-  counts(): Promise<PartCounts> {
-    return this.set.counts();
+  async counts(): Promise<PartCounts> {
+    const [first, ...others] = await Promise.all(this.parts.map(({ set }) => set.counts()));
+    return others.reduce(
+      (sum, counts) => ({
+        pending: sum.pending + counts.pending,
+        due: sum.due + counts.due,
+        headAgeMs: Math.max(sum.headAgeMs, counts.headAgeMs),
+        inFlight: sum.inFlight + counts.inFlight,
+        dead: sum.dead + counts.dead,
+        paused: sum.paused || counts.paused,
+        settings: sum.settings + counts.settings,
+      }),
+      first!,
+    );
   }
 
-  setPaused(paused: boolean): Promise<void> {
-    return this.set.setPaused(paused);
+  async setPaused(paused: boolean): Promise<void> {
+    await Promise.all(this.parts.map(({ set }) => set.setPaused(paused)));
   }
 
-  async listDead({
-    limit,
-    cursor,
-  }: {
-    readonly limit: number;
-    readonly cursor?: string;
-  }): Promise<Page<DeadLetterRecord>> {
-    const items: DeadLetterRecord[] = [];
-    let after = cursor ?? '-1';
-    for (;;) {
-      const { items: some, more } = await this.set.listDead(Math.min(BATCH, limit - items.length), after);
-      items.push(...some);
-      after = some.at(-1)?.deadLetterId ?? after;
-      if (!more) return { items, cursor: undefined };
-      if (items.length >= limit) return { items, cursor: after };
-    }
+  listDead(query: { readonly limit: number; readonly cursor?: string }): Promise<Page<DeadLetterRecord>> {
+    return readPages(this.parts.length, query.limit, query.cursor, (part, count, after) =>
+      this.parts[part]!.set.listDead(count, after ?? '-1'),
+    );
   }
 
   async getDead(deadLetterId: string): Promise<DeadLetterRecord | undefined> {
-    const { items } = await this.set.listDead(1, `=${deadLetterId}`);
-    return items[0];
+    const { part, number } = splitDeadLetterId(deadLetterId);
+    const page = await this.parts[part]?.set.listDead(1, `=${number}`);
+    return page?.items[0];
   }
 
-  removeDead(deadLetterIds: readonly string[]): Promise<number> {
-    return this.set.removeDead(deadLetterIds);
+  async removeDead(deadLetterIds: readonly string[]): Promise<number> {
+    const ids = deadLetterIds.map(splitDeadLetterId);
+    const removed = this.parts.map(({ set }, index) =>
+      set.removeDead(ids.filter(({ part }) => part === index).map(({ number }) => number)),
+    );
+    return sumOf(await Promise.all(removed));
   }
 
-  purgeDead(purge: DeadLetterPurge): Promise<number> {
-    return this.set.purgeDead(purge);
+  async purgeDead({ keepNewest, olderThanMs }: DeadLetterPurge): Promise<number> {
+    const keep = keepNewest === undefined ? undefined : Math.ceil(keepNewest / this.parts.length);
+    return sumOf(
+      await Promise.all(this.parts.map(({ set }) => set.purgeDead({ keepNewest: keep, olderThanMs }))),
+    );
   }
 
   readSettings(): Promise<Readonly<Record<string, string>>> {
-    return this.set.readSettings();
+    return this.parts[0]!.set.readSettings();
   }
 
   writeSetting(name: string, value: string | undefined): Promise<void> {
-    return this.set.writeSetting(name, value);
+    return this.parts[0]!.set.writeSetting(name, value);
   }
 
-  /** Once, and for as long as the provider is open: whoever listened to a topic will again. */
+  /** Sends each item to the part of its id, and puts the answers in the order of the items. */
+  private async byPart<Item extends { readonly id: string }, Answer>(
+    items: readonly Item[],
+    send: (part: TopicPart, items: readonly Item[]) => Promise<readonly Answer[]>,
+  ): Promise<readonly Answer[]> {
+    for (const part of this.parts) await part.ready();
+    if (this.parts.length === 1) return send(this.parts[0]!, items);
+    const places = this.parts.map((): number[] => []);
+    items.forEach(({ id }, place) => places[partOf(id, this.parts.length)]!.push(place));
+    const answers: Answer[] = [];
+    await Promise.all(
+      this.parts.map(async (part, index) => {
+        const own = places[index]!;
+        const some = await send(
+          part,
+          own.map((place) => items[place]!),
+        );
+        own.forEach((place, at) => (answers[place] = some[at]!));
+      }),
+    );
+    return answers;
+  }
+
+  private partFor(id: string): TopicPart {
+    return this.parts[partOf(id, this.parts.length)]!;
+  }
+
   private listen(): void {
-    if (this.listening) return;
-    this.listening = true;
-    let proceed = (): void => undefined;
-    const patience = setTimeout(() => {
-      this.wasDeaf = true;
-      proceed();
-    }, SUBSCRIBE_MS);
-    this.subscribed = new Promise((resolve) => {
-      proceed = () => {
-        clearTimeout(patience);
-        this.subscribed = undefined;
-        resolve();
-      };
-    });
-    this.shared.hints.listen(this.set.keys.hints, {
-      onHint: (hint) => this.hear(hint),
-      onSubscribed: (again) => {
-        proceed();
-        if (!again && !this.wasDeaf) return;
-        this.wasDeaf = false;
-        this.watch?.forget();
-        this.wake();
-      },
-      onClosed: () => proceed(),
-    });
-  }
-
-  private hear(hint: Hint): void {
-    if (hint.type === 'abort') {
-      for (const listener of this.abortListeners) listener(hint.lease);
-      return;
+    for (const part of this.parts) {
+      part.listen(
+        () => this.wakeListeners.forEach((listener) => listener()),
+        (lease) => this.abortListeners.forEach((listener) => listener(lease)),
+      );
     }
-    if (hint.watcher === '') this.watch?.forget();
-    else this.watch?.learn(hint.inMs, hint.watcher === this.shared.instance);
-    this.wake();
   }
 
-  private wake(): void {
-    for (const listener of this.wakeListeners) listener();
-  }
+  private readonly reportSetAside = (count: number): void => {
+    this.shared.context.report({ type: 'jobs-set-aside', topic: this.name, count });
+  };
+}
 
-  private reportSetAside(count: number): void {
-    const notice = { type: 'jobs-set-aside', topic: this.name, count } as const;
-    this.shared.context.report(notice as never);
-  }
+/** What one of several parts may hand out: bounds over all instances are divided, at least one job a part. */
+function shareOf(request: ClaimRequest, part: number, parts: number): ClaimRequest {
+  const { maxInFlight, rate } = request;
+  if (parts === 1 || (!maxInFlight && !rate)) return request;
+  return {
+    ...request,
+    ...(maxInFlight && { maxInFlight: Math.max(1, Math.floor((maxInFlight + part) / parts)) }),
+    ...(rate && {
+      rate: {
+        ...rate,
+        limit: rate.limit / parts,
+        burst: Math.max(1, Math.floor((rate.burst + part) / parts)),
+      },
+    }),
+  };
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
 }

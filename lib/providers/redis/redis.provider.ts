@@ -23,6 +23,7 @@ import type {
   StoredJob,
   TopicCounts,
 } from '../delay-queue.provider.js';
+import { checkServer } from './check-server.js';
 import { Connection } from './connection.js';
 import { HintChannel } from './hint-channel.js';
 import { topicsKey } from './keys.js';
@@ -69,6 +70,9 @@ export class RedisProvider implements DelayQueueProvider {
     const connection = await Connection.open(this.options, context.report);
     this.opened = { context, connection, hints: new HintChannel(connection), byName: new Map() };
     this.closing = undefined;
+    const warning = await checkServer(connection);
+    // Not part of the contract's notices: only a store of this kind has such things to say.
+    if (warning !== undefined) context.report({ type: 'provider-warning', message: warning });
   }
 
   close(): Promise<void> {
@@ -88,6 +92,8 @@ export class RedisProvider implements DelayQueueProvider {
     const [{ results, isNew }] = await Promise.all([stored.add(jobs), registered]);
     // Someone emptied the store since this instance registered the topic.
     if (isNew && !registered) await this.register(stored);
+    // Every topic that `add` touched is on one node of a cluster, unless it is spread over parts.
+    if (this.options.replicas > 0) await stored.confirm(this.options.replicas);
     return results;
   }
 

@@ -1,5 +1,5 @@
 import type { JobExtras } from '../../job.js';
-import type { Claim, DeadLetterRecord, StoredJob } from '../delay-queue.provider.js';
+import type { AddResult, Claim, DeadLetterRecord, NewJob, StoredJob } from '../delay-queue.provider.js';
 import { ScriptReplyError } from './script-reply.error.js';
 import type { ScriptName } from './scripts.js';
 
@@ -30,6 +30,20 @@ export function asWords<Word extends string>(
   return list as readonly Word[];
 }
 
+export function decodeAdd(reply: unknown, jobs: readonly NewJob[]): AddResult[] {
+  const list = asList('add', reply);
+  const [now, nowUp] = [asNumber('add', list[0]), asNumber('add', list[1])];
+  const results = jobs.map(({ id, at, delayMs }): AddResult => {
+    return { id, status: 'scheduled', dueAt: at ?? (delayMs === 0 ? now : nowUp + delayMs) };
+  });
+  for (let place = 3; place < list.length; place += 3) {
+    const [status] = asWords('add', [list[place + 1]], ['kept', 'replaced', 'exists'] as const);
+    const index = asNumber('add', list[place]);
+    results[index] = { id: jobs[index]!.id, status: status!, dueAt: asNumber('add', list[place + 2]) };
+  }
+  return results;
+}
+
 export interface DecodedClaim {
   readonly claims: Claim[];
   /** Until another claim can succeed, ms; Infinity when only a hint can tell. */
@@ -46,20 +60,21 @@ export function decodeClaim(reply: unknown, parts: number): DecodedClaim {
   if (setAside === undefined) throw new ScriptReplyError('claim', reply);
   const claims: Claim[] = [];
   let token = firstToken!;
-  for (let at = 5; at < list.length; at += 3) {
-    const facts = asText('claim', list[at + 1]);
-    const [dueAt, scheduledAt, attempt] = facts.split(',', 3).map((fact) => parseInt(fact, 10));
+  for (let at = 5; at < list.length; at += 4) {
+    const scheduledAt = asNumber('claim', list[at + 2]);
+    const isPlain = scheduledAt >= 0;
+    const dueAt = Number(list[at + 1]);
     claims.push({
       id: asText('claim', list[at]),
       token,
-      payload: asText('claim', list[at + 2]),
-      attempt: attempt!,
-      dueAt: dueAt!,
-      scheduledAt: scheduledAt!,
-      lateMs: Math.max(0, nowUs! / 1_000 - dueAt!),
-      extras: facts.endsWith('+') ? readExtras(asText('claim', list[at + 3])) : undefined,
+      payload: asText('claim', list[at + 3]),
+      attempt: isPlain ? 1 : asNumber('claim', list[at + 4]),
+      dueAt,
+      scheduledAt: Math.abs(scheduledAt),
+      lateMs: Math.max(0, nowUs! / 1_000 - dueAt),
+      extras: isPlain ? undefined : readExtras(asText('claim', list[at + 5])),
     });
-    if (facts.endsWith('+')) at++;
+    if (!isPlain) at += 2;
     token += parts;
   }
   return { claims, waitMs: waitUs === -1 ? Infinity : waitUs! / 1_000, isWatcher: watcher === 1, setAside };

@@ -54,13 +54,13 @@ function withoutComments(source: string): string {
  * stack trace names the file in both.
  */
 function thisFolder(): string {
-  const { prepareStackTrace } = Error;
+  const prepare: unknown = Reflect.get(Error, 'prepareStackTrace');
   try {
     Error.prepareStackTrace = (_, sites) => sites;
     const [site] = new Error('where am I').stack as unknown as NodeJS.CallSite[];
     const file = site!.getFileName()!;
     return dirname(file.startsWith('file:') ? fileURLToPath(file) : file);
   } finally {
-    Error.prepareStackTrace = prepareStackTrace;
+    Reflect.set(Error, 'prepareStackTrace', prepare);
   }
 }

@@ -6,7 +6,6 @@ import type {
   DeadLetterPurge,
   DeadLetterRecord,
   DeadLetterRetention,
-  DueTime,
   FindQuery,
   LeaseRef,
   MoveRequest,
@@ -25,11 +24,14 @@ import {
   asNumber,
   asText,
   asWords,
+  decodeAdd,
   decodeClaim,
   type DecodedClaim,
   decodeJob,
   decodeLetter,
 } from './replies.js';
+import { inBatches } from './batches.js';
+import { dueArg, howArg, settlementArgs } from './requests.js';
 import { ScriptReplyError } from './script-reply.error.js';
 import type { ScriptName } from './scripts.js';
 
@@ -58,9 +60,6 @@ export interface PartCounts {
   readonly settings: number;
 }
 
-/** Items of one script call; and what its arguments may weigh, so that no call blocks the server for long. */
-const BATCH = 500;
-const BATCH_BYTES = 1_000_000;
 /** Of records handed out by one claim; see claim.lua. */
 const CLAIM_BYTES = 8_000_000;
 
@@ -80,17 +79,20 @@ export class SortedSet {
 
   /** @returns one result a job, and whether the topic was new to the store */
   async add(jobs: readonly NewJob[]): Promise<{ readonly results: AddResult[]; readonly isNew: boolean }> {
-    const replies = await this.inBatches(
+    const replies = await inBatches(
       jobs,
       (batch) => {
-        const args: (string | number)[] = [this.context.now(), ...this.hints];
+        const hows: string[] = [];
+        const payloads: string[] = [];
+        const extras: string[] = [];
+        const args: (string | number)[] = [this.context.now(), ...this.hints, batch.length];
         for (const job of batch) {
-          const { id, payload, extras, ifExists, maxWaitMs } = job;
-          const how = `${ifExists === 'replace' ? 'r' : ifExists === 'keep' ? 'k' : 'x'}${dueArg(job)}`;
-          const wait = maxWaitMs === undefined ? '' : `,${maxWaitMs}`;
-          if (extras === undefined) args.push(id, how + wait, payload);
-          else args.push(id, `${how}${wait}+`, payload, JSON.stringify(extras));
+          args.push(job.id);
+          hows.push(howArg(job));
+          payloads.push(job.payload);
+          if (job.extras !== undefined) extras.push(JSON.stringify(job.extras));
         }
+        args.push(...hows, ...payloads, ...extras);
         return this.run('schedule', 'add', 'due jobs leases meta detached', args).then((reply) => ({
           results: decodeAdd(reply, batch),
           isNew: (reply as unknown[])[2] === 1,
@@ -158,9 +160,9 @@ export class SortedSet {
     settlements: readonly Settlement[],
   ): Promise<{ readonly statuses: SettleStatus[]; readonly dropped: number }> {
     const { maxCount, maxAgeMs } = this.context.deadLetters;
-    const replies = await this.inBatches(settlements, async (batch) => {
-      const args: (string | number)[] = [this.context.now(), ...this.hints, maxCount, maxAgeMs];
-      for (const settlement of batch) pushSettlement(args, settlement);
+    const replies = await inBatches(settlements, async (batch) => {
+      const before = [this.context.now(), ...this.hints, maxCount, maxAgeMs, batch.length];
+      const args = [...before, ...settlementArgs(batch)];
       const keys = 'due jobs leases meta detached dead letters';
       const [dropped, ...lost] = asList('settle', await this.run('settle', 'settle', keys, args));
       const statuses = batch.map((): SettleStatus => 'settled');
@@ -219,11 +221,8 @@ export class SortedSet {
     await this.run(paused ? 'pause' : 'resume', 'pause', 'due meta', args);
   }
 
-  /** @param after number of the last one before; @param limit up to 500 */
-  async listDead(
-    limit: number,
-    after: string,
-  ): Promise<{ readonly items: DeadLetterRecord[]; readonly more: boolean }> {
+  /** @param after number of the last one before, or `=number` for that one; @param limit up to 500 */
+  async listDead(limit: number, after: string): Promise<Page<DeadLetterRecord>> {
     const { topic, part, parts } = this.context;
     const reply = await this.run('list dead letters', 'dead-list', 'dead letters', [after, limit]);
     const [more, ...values] = asList('dead-list', reply);
@@ -231,11 +230,11 @@ export class SortedSet {
     for (let at = 0; at < values.length; at += 5) {
       items.push(decodeLetter(topic, values.slice(at, at + 5), parts > 1 ? `.${part}` : ''));
     }
-    return { items, more: more === 1 };
+    return { items, cursor: more === 1 ? asText('dead-list', values.at(-5)) : undefined };
   }
 
   async removeDead(numbers: readonly string[]): Promise<number> {
-    const removed = await this.inBatches(numbers, (batch) =>
+    const removed = await inBatches(numbers, (batch) =>
       this.run('remove dead letters', 'dead-remove', 'dead letters', [this.context.now(), '', '', ...batch]),
     );
     return removed.reduce((sum: number, count) => sum + asNumber('dead-remove', count), 0);
@@ -269,32 +268,11 @@ export class SortedSet {
     before: readonly (string | number)[],
     argsOf: (item: Item) => readonly (string | number)[],
   ): Promise<readonly Word[]> {
-    const replies = await this.inBatches(items, async (batch) => {
+    const replies = await inBatches(items, async (batch) => {
       const args = [this.context.now(), ...before, ...batch.flatMap(argsOf)];
       return asWords(script, await this.run(script, script, keys, args), known);
     });
     return replies.flat();
-  }
-
-  /** Cuts at 500 items, or earlier where they are large; the scripts run in the order of the items. */
-  private async inBatches<Item, Reply>(
-    items: readonly Item[],
-    send: (batch: readonly Item[]) => Promise<Reply>,
-    sizeOf?: (item: Item) => number,
-  ): Promise<readonly Reply[]> {
-    if (items.length === 0) return [];
-    if (!sizeOf && items.length <= BATCH) return [await send(items)];
-    const replies: Promise<Reply>[] = [];
-    let first = 0;
-    let bytes = 0;
-    for (let at = 0; at < items.length; at++) {
-      bytes += sizeOf?.(items[at]!) ?? 0;
-      if (at - first + 1 < BATCH && bytes < BATCH_BYTES && at + 1 < items.length) continue;
-      replies.push(send(items.slice(first, at + 1)));
-      first = at + 1;
-      bytes = 0;
-    }
-    return Promise.all(replies);
   }
 
   private run(
@@ -312,42 +290,5 @@ export class SortedSet {
       args,
       repeat,
     );
-  }
-}
-
-function dueArg({ at, delayMs }: DueTime): string {
-  return at === undefined ? `d${delayMs}` : `a${at}`;
-}
-
-function decodeAdd(reply: unknown, jobs: readonly NewJob[]): AddResult[] {
-  const list = asList('add', reply);
-  const [now, nowUp] = [asNumber('add', list[0]), asNumber('add', list[1])];
-  const results = jobs.map(({ id, at, delayMs }): AddResult => {
-    return { id, status: 'scheduled', dueAt: at ?? (delayMs === 0 ? now : nowUp + delayMs) };
-  });
-  for (let place = 3; place < list.length; place += 3) {
-    const [status] = asWords('add', [list[place + 1]], ['kept', 'replaced', 'exists'] as const);
-    const index = asNumber('add', list[place]);
-    results[index] = { id: jobs[index]!.id, status: status!, dueAt: asNumber('add', list[place + 2]) };
-  }
-  return results;
-}
-
-function pushSettlement(args: (string | number)[], settlement: Settlement): void {
-  const { id, token } = settlement;
-  switch (settlement.outcome) {
-    case 'complete':
-      return void args.push(id, token, 'c');
-    case 'release':
-      return void args.push(id, token, 'l');
-    case 'retry':
-    case 'dead-letter': {
-      const outcome = settlement.outcome === 'retry' ? `r${settlement.delayMs}` : 'd';
-      if (settlement.extras === undefined) args.push(id, token, outcome);
-      else args.push(id, token, `${outcome}+`, JSON.stringify(settlement.extras));
-      return;
-    }
-    default:
-      settlement satisfies never;
   }
 }

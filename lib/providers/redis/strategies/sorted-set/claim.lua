@@ -13,7 +13,7 @@
 -- ARGV[10] part, ARGV[11] parts   tokens are those that leave `part` when divided by `parts`
 -- RETURNS { microseconds until another claim can succeed (0: now, -1: only a hint can tell), now (epoch microseconds),
 --           1 if `instance` watches the head else 0, first token, jobs set aside as unreadable,
---           then three a job, and a fourth where extras follow: id; 'dueAt,scheduledAt,attempt[+]'; payload; extras }
+--           then four a job: id; dueAt; scheduledAt, negative where attempt and extras (or '') follow; payload }
 -- WHY     the lease expiry is the job's next due time, so an expired lease needs no recoverer
 local us = readTime(ARGV[1])
 local now = math.floor(us / 1000)
@@ -28,26 +28,23 @@ if meta[3] then
   return { -1, us, 0, 0, 0 }
 end
 
--- Looks at every lease, but only where the bound could be reached: how many protect a job, the end of the first of them,
--- and the places of those that have expired, which are taken over whatever the bound.
-local function readLeases()
-  local count, first, expired = 0, math.huge, {}
-  local held = redis.call('HGETALL', KEYS[3])
-  for i = 1, #held, 2 do
-    local lease = readLease(held[i + 1])
+-- How many leases protect a job, and the end of the first. Looks at every lease, but only where the bound is near.
+local function countInFlight()
+  local count, first = 0, math.huge
+  for _, value in ipairs(redis.call('HVALS', KEYS[3])) do
+    local lease = readLease(value)
     if lease and lease.expiresAt > now then
       count = count + 1
       first = math.min(first, lease.expiresAt)
-    elseif lease then
-      expired[#expired + 1] = { lease.order .. held[i], lease.expiresAt }
     end
   end
-  table.sort(expired, function(a, b) return a[2] < b[2] end)
-  return count, first, expired
+  return count, first
 end
 
 local maxInFlight = tonumber(ARGV[4]) or math.huge
 local allowed = limit
+local isBoundNear = maxInFlight < math.huge and redis.call('HLEN', KEYS[3]) + limit > maxInFlight
+if isBoundNear then allowed = math.min(allowed, math.max(0, maxInFlight - countInFlight())) end
 local tokens, rateLimit, perMs
 if ARGV[5] ~= '' then
   local burst
@@ -101,31 +98,56 @@ local function rename(member, field, order)
   return order .. new, new
 end
 
-local function take(member, score, record, lease)
-  local field = string.sub(member, 8)
+local expiresAt = text(now + leaseMs)
+
+local function give(member, field, order, attempt, dueAt)
+  local place = #moves
+  moves[place + 1] = expiresAt
+  moves[place + 2] = member
+  leases[place + 1] = field
+  leases[place + 2] = order .. text(token) .. ',' .. dueAt .. ',' .. attempt .. ',' .. expiresAt .. ','
+  token = token + parts
+  taken = taken + 1
+end
+
+local function takeOdd(member, field, score, record, lease)
   if lease and lease.flags ~= '' then return drop(member, field) end
   local order, attempt, extras, payload = readRecord(record)
-  if not order or order ~= string.sub(member, 1, 7) then
-    -- The id may have been scheduled again over an unreadable record: then only this place is stale.
-    if order then return redis.call('ZREM', KEYS[1], member) end
+  -- The id may have been scheduled again over an unreadable record: then only this place is stale.
+  if order and order ~= string.sub(member, 1, 7) then return redis.call('ZREM', KEYS[1], member) end
+  if not order then
     unreadable[#unreadable + 1] = { field, record }
     return drop(member, field)
   end
-  if #field > 17 and string.find(field, '\0', 1, true) then member, field = rename(member, field, order) end
+  if string.find(field, '\0', 1, true) then member, field = rename(member, field, order) end
   local dueAt = lease and lease.dueAt or score
-  attempt = text((lease and lease.attempt or attempt) + 1)
-  moves[#moves + 1] = text(now + leaseMs)
-  moves[#moves + 1] = member
-  leases[#leases + 1] = field
-  leases[#leases + 1] = makeLease(order, token, dueAt, attempt, now + leaseMs, '')
-  token = token + parts
-  taken = taken + 1
+  attempt = (lease and lease.attempt or attempt) + 1
+  give(member, field, order, text(attempt), dueAt)
   bytes = bytes + #record
-  local count = #reply
-  reply[count + 1] = idOf(field)
-  reply[count + 2] = dueAt .. ',' .. scheduledAtOf(order) .. ',' .. attempt .. (extras == '' and '' or '+')
-  reply[count + 3] = payload
-  if extras ~= '' then reply[count + 4] = extras end
+  local place = #reply
+  reply[place + 1] = idOf(field)
+  reply[place + 2] = dueAt
+  reply[place + 3] = -scheduledAtOf(order)
+  reply[place + 4] = payload
+  reply[place + 5] = attempt
+  reply[place + 6] = extras
+end
+
+local function take(member, score, record, held)
+  local field = string.sub(member, 8)
+  local isPlain = record and not held and string.byte(record, 1) == 49 and string.byte(record, 9) == 59
+  local order = isPlain and string.sub(record, 2, 8)
+  if not isPlain or order ~= string.sub(member, 1, 7) or string.find(field, '\0', 1, true) then
+    return takeOdd(member, field, score, record, readLease(held))
+  end
+  -- Claimed for the first time, and nothing special about it: nearly every job.
+  give(member, field, order, '1', score)
+  bytes = bytes + #record
+  local place = #reply
+  reply[place + 1] = field
+  reply[place + 2] = score
+  reply[place + 3] = scheduledAtOf(order)
+  reply[place + 4] = string.sub(record, 10)
 end
 
 -- Reads `count` due jobs, in chunks, and fewer where they are large. Returns how many.
@@ -140,7 +162,7 @@ local function takeAll(range, count)
     local records = redis.call('HMGET', KEYS[2], unpack(fields))
     local held = redis.call('HMGET', KEYS[3], unpack(fields))
     for i = 1, size do
-      take(range[2 * (done + i) - 1], range[2 * (done + i)], records[i], readLease(held[i]))
+      take(range[2 * (done + i) - 1], range[2 * (done + i)], records[i], held[i])
     end
     done = done + size
     if bytes >= tonumber(ARGV[9]) then return done end
@@ -152,20 +174,6 @@ local function write()
   inChunks(moves, 2, function(...) redis.call('ZADD', KEYS[1], ...) end)
   inChunks(leases, 2, function(...) redis.call('HSET', KEYS[3], ...) end)
   moves, leases = {}, {}
-end
-
--- The bound is near: leases that have expired come first, and count as slots only once they are taken over.
-local slots, leftOver = math.huge, false
-if maxInFlight < math.huge and redis.call('HLEN', KEYS[3]) + limit > maxInFlight then
-  local count, _, expired = readLeases()
-  local range = {}
-  for i = 1, math.min(#expired, allowed) do
-    range[2 * i - 1], range[2 * i] = expired[i][1], text(expired[i][2])
-  end
-  leftOver = takeAll(range, #range / 2) < #expired
-  write()
-  slots = math.max(0, maxInFlight - count - taken)
-  allowed = taken + math.min(allowed - taken, slots)
 end
 
 -- One entry more than wanted, which is the head behind them. Jobs that were cancelled in flight are dropped on the way,
@@ -188,11 +196,11 @@ end
 if taken > 0 then head = math.min(head, now + leaseMs) end
 local waitUs = math.max(0, head * 1000 - us)
 local capped = '0'
-if slots < math.huge then
-  local count, first = readLeases()
+if isBoundNear then
+  local count, first = countInFlight()
   if count >= maxInFlight then
     capped = '1'
-    waitUs = leftOver and 0 or math.max(waitUs, first * 1000 - us)
+    waitUs = math.max(waitUs, first * 1000 - us)
   end
 end
 if tokens then

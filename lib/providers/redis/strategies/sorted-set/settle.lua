@@ -8,37 +8,24 @@
 -- ARGV[1] now       epoch ms, or '' for the server's clock
 -- ARGV[2] publish   PUBLISH or SPUBLISH                ARGV[3] channel  of the topic's hints
 -- ARGV[4] maxCount  of dead letters kept               ARGV[5] maxAgeMs  of dead letters kept
--- ARGV[6..] three a settlement, 1..500, and a fourth where extras follow: id; token; 'c' complete, 'l' release,
---           'r<delayMs>[+]' retry, 'd[+]' dead-letter; extras (JSON)
+-- ARGV[6] count     1..500 settlements, then in blocks of that many: ids; tokens; 'c' complete, 'l' release,
+--           'r<delayMs>[+]' retry, 'd[+]' dead-letter. ARGV[7..] are these, and the extras (JSON) of those with '+'
 -- RETURNS { dead letters dropped by retention, then the index from 0 of each settlement whose lease is lost }
 -- WHY     the token is compared in here: whoever was slow must not end the lease of the next
 local meta = redis.call('HMGET', KEYS[4], 'last', 'told', 'paused', 'watcher', 'capped', 'split')
-local list, ids = {}, {}
+local count = tonumber(ARGV[6])
+local nextExtras = 7 + 3 * count
 local needsTime = meta[5] == '1'
-local at = 6
-while at <= #ARGV do
-  local id, token, outcome, extras = ARGV[at], ARGV[at + 1], ARGV[at + 2], ''
-  at = at + 3
-  if string.sub(outcome, -1) == '+' then
-    extras = ARGV[at]
-    at = at + 1
-    outcome = string.sub(outcome, 1, -2)
-  end
-  if outcome ~= 'c' then needsTime = true end
-  ids[#ids + 1] = id
-  list[#list + 1] = { id, token, outcome, extras }
+for i = 7 + 2 * count, 6 + 3 * count do
+  if ARGV[i] ~= 'c' then needsTime = true end
 end
 local us = needsTime and readTime(ARGV[1]) or 0
 local now = math.floor(us / 1000)
-local held = redis.call('HMGET', KEYS[3], unpack(ids))
+local held = redis.call('HMGET', KEYS[3], unpack(ARGV, 7, 6 + count))
 local reply = { 0 }
 local members, fields, gone = {}, {}, {}
 local head = math.huge
 local last = meta[1]
-
-local function holds(value, token)
-  return value and string.sub(value, 8, 8 + #token) == token .. ','
-end
 
 local function remove(field, order)
   members[#members + 1] = order .. field
@@ -59,7 +46,7 @@ local function bury(field, lease, extras)
   if order then
     last = nextNumber(last, us)
     local number, id = text(last), idOf(field)
-    local facts = text(lease.attempt) .. ',' .. lease.dueAt .. ',' .. scheduledAtOf(order) .. ',' .. #id .. ',' .. #extras
+    local facts = text(lease.attempt) .. ',' .. lease.dueAt .. ',' .. text(scheduledAtOf(order)) .. ',' .. #id .. ',' .. #extras
     redis.call('HSET', KEYS[7], number, CURRENT .. facts .. ';' .. id .. extras .. payload)
     redis.call('ZADD', KEYS[6], number, number)
   end
@@ -68,26 +55,30 @@ end
 
 local function settle(field, value, outcome, extras)
   local kind = string.sub(outcome, 1, 1)
-  if kind == 'c' then return remove(field, string.sub(value, 1, 7)) end
   local lease = readLease(value)
   if kind == 'd' then return bury(field, lease, extras) end
   if lease.flags ~= '' then return remove(field, lease.order) end
   if kind == 'l' then return putBack(field, lease, math.max(0, lease.attempt - 1), lease.dueAt, '', true) end
-  putBack(field, lease, lease.attempt, text(readDue('d', tonumber(string.sub(outcome, 2)), us)), extras, false)
+  local delayMs = tonumber(string.match(outcome, '^r(%d+)'))
+  putBack(field, lease, lease.attempt, text(readDue('d', delayMs, us)), extras, false)
 end
 
-for i = 1, #list do
-  local id, token, outcome, extras = unpack(list[i])
-  local field, value = id, held[i]
-  if not holds(value, token) and meta[6] then
+for i = 1, count do
+  local id, token, outcome = ARGV[6 + i], ARGV[6 + count + i], ARGV[6 + 2 * count + i]
+  local field, value, extras = id, held[i], ''
+  if #outcome > 1 and string.sub(outcome, -1) == '+' then
+    extras = ARGV[nextExtras]
+    nextExtras = nextExtras + 1
+  end
+  if meta[6] and not holds(value, token) then
     field = id .. '\0' .. token
     value = redis.call('HGET', KEYS[3], field)
   end
-  if not gone[field] and holds(value, token) then
-    gone[field] = true
-    settle(field, value, outcome, extras)
-  else
+  if gone[field] or not holds(value, token) then
     reply[#reply + 1] = i - 1
+  else
+    gone[field] = true
+    if outcome == 'c' then remove(field, string.sub(value, 1, 7)) else settle(field, value, outcome, extras) end
   end
 end
 

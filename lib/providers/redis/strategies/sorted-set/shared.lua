@@ -40,7 +40,7 @@ local function nextNumber(last, us)
 end
 
 local function scheduledAtOf(order)
-  return text(math.floor(struct.unpack('>I7', order) / ORDERS_PER_MS))
+  return math.floor(struct.unpack('>I7', order) / ORDERS_PER_MS)
 end
 
 local function idOf(field)
@@ -70,6 +70,11 @@ local function readRecord(record)
   return order, tonumber(attempt), string.sub(record, stop + 1, stop + length), string.sub(record, stop + length + 1)
 end
 
+-- Whether the lease is the one of the token.
+local function holds(value, token)
+  return value and string.find(value, token, 8, true) == 8 and string.byte(value, 8 + #token) == 44
+end
+
 local function makeLease(order, token, dueAt, attempt, expiresAt, flags)
   return order .. text(token) .. ',' .. dueAt .. ',' .. attempt .. ',' .. text(expiresAt) .. ',' .. flags
 end
@@ -97,11 +102,14 @@ local function readDue(kind, amount, us)
 end
 
 -- Tells the sleepers of a new head, if it is earlier than what they were told. One of them watches the head closely; the
--- message says who, and how long it is until then, microseconds.
-local function announce(meta, told, watcher, head, us, publish, channel)
-  if head >= (tonumber(told) or math.huge) then return end
-  local heard = redis.call(publish, channel, 'head ' .. (watcher or '') .. ' ' .. text(math.max(0, head * 1000 - us)))
-  redis.call('HSET', meta, 'told', text(head), 'heard', heard)
+-- message says who, and how long it is until then, microseconds. `...` is what else to set in meta.
+local function announce(meta, told, watcher, head, us, publish, channel, ...)
+  if head < (tonumber(told) or math.huge) then
+    local message = 'head ' .. (watcher or '') .. ' ' .. text(math.max(0, head * 1000 - us))
+    redis.call('HSET', meta, 'told', text(head), 'heard', redis.call(publish, channel, message), ...)
+  elseif select('#', ...) > 0 then
+    redis.call('HSET', meta, ...)
+  end
 end
 
 -- One of the jobs that were moved aside is gone.
@@ -167,7 +175,7 @@ end
 
 -- 'dueAt,scheduledAt,attempt,leaseExpiresAt'; the last is empty while no lease protects the job.
 local function describe(order, lease, score, attempt, now)
-  local facts = (lease and lease.dueAt or score) .. ',' .. scheduledAtOf(order) .. ','
+  local facts = (lease and lease.dueAt or score) .. ',' .. text(scheduledAtOf(order)) .. ','
   facts = facts .. text(lease and lease.attempt or attempt) .. ','
   return lease and lease.expiresAt > now and facts .. text(lease.expiresAt) or facts
 end
