@@ -35,6 +35,8 @@ export interface JobExtras {
   readonly onExpiry?: OnExpiry;
   /** Of an occurrence of a recurring schedule: which one, see `RecurringSchedules`. */
   readonly recurrence?: string;
+  /** Its successor is scheduled; set by the first retry of an occurrence. */
+  readonly followed?: boolean;
   /** Due time of the first attempt, epoch ms; set by the first retry, which moves the due time. */
   readonly firstDueAt?: number;
   /** The error of the latest failed attempt. */

@@ -20,3 +20,17 @@ export async function withDeadline<Result>(
     cancelAlarm?.();
   }
 }
+
+/** Waits, or until the signal aborts; never rejects. */
+export async function sleep(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      cancelAlarm();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancelAlarm = clock.callAt(clock.now() + ms, end);
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+  });
+}

@@ -17,7 +17,7 @@ export class Dispatcher {
     context: Omit<DispatchContext, 'waker'>,
     private readonly graceMs: number,
   ) {
-    const waker = new Waker(context.clock, (topic) => this.byTopic.get(topic)?.wake());
+    const waker = new Waker(context.clock, (topic) => this.byTopic.get(topic)?.ring());
     this.context = { ...context, waker };
   }
 

@@ -73,7 +73,7 @@ export class LeaseKeeper {
         due.map((run) => run.claim),
         this.leaseMs,
       );
-      this.link.works();
+      this.link.works('renew leases');
       due.forEach((run, index) => {
         if (statuses[index] === 'lease-lost') return this.lose(run);
         run.renewed(nowMs);
@@ -86,7 +86,7 @@ export class LeaseKeeper {
 
   private lose(run: Run): void {
     // Settled while the renewal was on its way: that the lease is gone is as it should be.
-    if (!this.runs.has(run.token)) return;
+    if (run.settling || !this.runs.has(run.token)) return;
     run.loseLease(new LeaseLostError(run.topic, run.id, run.token));
     this.onLost(run);
   }

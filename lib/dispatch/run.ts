@@ -18,6 +18,7 @@ export class Run implements Job {
   readonly #claim: Claim;
   #leasedAtMs: number;
   #leaseLost = false;
+  #settling = false;
   #controller: AbortController | undefined;
 
   /** @param leasedAtMs when the claim was asked for: the lease lasts at least from here; monotonic ms */
@@ -53,6 +54,15 @@ export class Run implements Job {
   /** The lease is gone: whatever the handler returns no longer counts. */
   get leaseLost(): boolean {
     return this.#leaseLost;
+  }
+
+  /** The outcome is on its way: whatever becomes of the lease now, the answer to that will tell. */
+  get settling(): boolean {
+    return this.#settling;
+  }
+
+  set settling(isSettling: boolean) {
+    this.#settling = isSettling;
   }
 
   get aborted(): boolean {

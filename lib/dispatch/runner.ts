@@ -6,7 +6,8 @@ import type { Claim, Settlement } from '../providers/delay-queue.provider.js';
 import type { RecurringSchedules } from '../recurring/recurring-schedules.js';
 import type { PayloadCodec } from '../schedule/payload-codec.js';
 import type { AttemptOptions } from '../topic-options.js';
-import { withDeadline } from './deadline.js';
+import { sleep, withDeadline } from './deadline.js';
+import type { ProviderLink } from './provider-link.js';
 import { judgeFailure, toStoredError } from './retry-policy.js';
 import type { Run } from './run.js';
 
@@ -32,6 +33,8 @@ export function released({ claim }: Run): RunOutcome {
   return { type: 'released', settlement: { ...leaseOf(claim), outcome: 'release' } };
 }
 
+const FOLLOW = 'schedule the next occurrence';
+
 /** Runs one claimed job of one topic and decides what becomes of it. Never rejects. */
 export class Runner {
   constructor(
@@ -39,6 +42,7 @@ export class Runner {
     private readonly codec: PayloadCodec,
     private readonly clock: Clock,
     private readonly recurring: RecurringSchedules,
+    private readonly link: ProviderLink,
   ) {}
 
   async run(run: Run, lateMs: number): Promise<RunOutcome> {
@@ -46,7 +50,7 @@ export class Runner {
     const options = this.optionsOf(claim.extras);
     try {
       // Before anything can go wrong with this occurrence, and only then waited for: a plain job starts in this turn.
-      if (claim.extras?.recurrence !== undefined && !(await this.recurring.follow(run.topic, claim))) {
+      if (claim.extras?.recurrence !== undefined && !(await this.follow(run))) {
         return { type: 'skipped', settlement: { ...leaseOf(claim), outcome: 'complete' } };
       }
       const refused = this.refuse(run, lateMs, options);
@@ -65,6 +69,25 @@ export class Runner {
   /** The attempts the job may take: those stored with it, else the topic's. */
   maxAttemptsOf(claim: Claim): number {
     return claim.extras?.maxAttempts ?? this.handler.options.maxAttempts;
+  }
+
+  /**
+   * Schedules the occurrence after this one, however often it takes: without it the schedule would end here, and that the
+   * store is away is no fault of the job.
+   * @returns whether this one is to run
+   */
+  private async follow(run: Run): Promise<boolean> {
+    for (;;) {
+      try {
+        const isWanted = await this.recurring.follow(run.topic, run.claim);
+        this.link.works(FOLLOW);
+        return isWanted;
+      } catch (error) {
+        const waitMs = this.link.failed(FOLLOW, error);
+        await sleep(waitMs, this.clock, run.signal);
+        if (run.aborted) throw error;
+      }
+    }
   }
 
   /** What ends a job before its handler is called. */
@@ -109,6 +132,7 @@ export class Runner {
     const extras: JobExtras = {
       ...claim.extras,
       firstDueAt: claim.extras?.firstDueAt ?? claim.dueAt,
+      ...(claim.extras?.recurrence !== undefined && { followed: true }),
       lastError: toStoredError(error),
     };
     const settlement: Settlement = { ...leaseOf(claim), outcome: 'retry', delayMs, extras };

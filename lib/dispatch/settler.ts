@@ -16,6 +16,7 @@ export class Settler {
   private waiting: Waiting[] = [];
   private scheduled = false;
   private sending = 0;
+  private isAbandoned = false;
   private cancelRetry: (() => void) | undefined;
   private readonly idleListeners: (() => void)[] = [];
 
@@ -33,6 +34,7 @@ export class Settler {
 
   /** @param settled told once the provider has answered */
   settle(settlement: Settlement, settled: (status: SettleStatus) => void): void {
+    if (this.isAbandoned) return;
     this.waiting.push({ settlement, settled });
     if (this.scheduled) return;
     this.scheduled = true;
@@ -47,6 +49,7 @@ export class Settler {
 
   /** Gives up what the provider has not taken; those jobs come back when their leases expire. */
   abandon(): void {
+    this.isAbandoned = true;
     this.cancelRetry?.();
     this.waiting = [];
   }
@@ -62,11 +65,12 @@ export class Settler {
         this.topic,
         batch.map(({ settlement }) => settlement),
       );
-      this.link.works();
+      this.link.works('settle');
       this.sending -= batch.length;
       batch.forEach(({ settled }, index) => settled(statuses[index]!));
     } catch (error) {
       this.sending -= batch.length;
+      if (this.isAbandoned) return;
       this.waiting.unshift(...batch);
       this.retryLater(error);
     }

@@ -54,7 +54,7 @@ export class TopicDispatcher {
     const { provider, clock, codec, link, recurring } = context;
     this.topic = handler.topic;
     this.reporter = new RunReporter(context.events);
-    this.runner = new Runner(handler, codec, clock, recurring);
+    this.runner = new Runner(handler, codec, clock, recurring, link);
     this.settler = new Settler(this.topic, provider, clock, link);
     this.keeper = new LeaseKeeper(
       this.topic,
@@ -76,11 +76,21 @@ export class TopicDispatcher {
         this.runs.get(token)?.abort(new JobCancelledError(this.topic, id)),
       ),
     ];
-    this.wake();
+    this.ring();
   }
 
-  /** Ends the sleep: claims now, or as soon as a slot is free. */
+  /**
+   * Ends the sleep: claims as soon as there is a slot. In a turn of its own, because what wakes may be the handler of
+   * this very topic: a job that schedules itself for now would keep the event loop from everything else.
+   */
   wake(): void {
+    this.moreDue = true;
+    if (this.claiming) this.claimAgain = true;
+    else this.claimInNextTurn();
+  }
+
+  /** The time to sleep is over; a timer's turn is one of its own already. */
+  ring(): void {
     this.moreDue = true;
     if (this.claiming) this.claimAgain = true;
     else this.claimNow();
@@ -119,7 +129,10 @@ export class TopicDispatcher {
     if (this.state !== 'started' || this.claiming || limit < 1) return;
     this.claiming = this.claim(limit).finally(() => {
       this.claiming = undefined;
-      if (this.claimAgain) this.claimInNextTurn();
+      if (!this.claimAgain) return;
+      // The claim may have taken the last slot: then it is the end of a job that must claim.
+      this.moreDue = true;
+      this.claimInNextTurn();
     });
   }
 
@@ -155,7 +168,7 @@ export class TopicDispatcher {
         maxInFlight,
         rate,
       });
-      link.works();
+      link.works('claim');
       this.moreDue = nextWakeInMs === 0;
       this.sleep(nextWakeInMs);
       for (const claim of claims) this.begin(claim, askedAtMs);
@@ -201,6 +214,7 @@ export class TopicDispatcher {
   }
 
   private settle(run: Run, outcome: RunOutcome): void {
+    run.settling = true;
     this.settler.settle(outcome.settlement, (status) => {
       this.runs.delete(run.token);
       if (status === 'lease-lost') this.reporter.leaseLost(run);

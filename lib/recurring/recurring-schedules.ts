@@ -102,7 +102,7 @@ export class RecurringSchedules {
    */
   async follow(topic: string, claim: Claim): Promise<boolean> {
     const key = claim.extras?.recurrence;
-    if (key === undefined) return true;
+    if (key === undefined || claim.extras?.followed) return true;
     const settings = await this.provider.readSettings(topic);
     const definition = settings[SETTING + key];
     // Removed while this occurrence was on its way: it runs, and nothing follows.

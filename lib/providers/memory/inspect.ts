@@ -28,16 +28,19 @@ export function findJobs(topic: MemoryTopic, query: FindQuery, clock: Clock): Pa
   const { dueFrom = -Infinity, dueTo = Infinity, limit } = query;
   const [afterDueAt, afterSequence] = query.cursor?.split(':').map(Number) ?? [-Infinity, -1];
 
-  const found: { slot: number; dueAt: number; sequence: number }[] = [];
+  const found: Found[] = [];
   order.forEach((slot) => {
     const dueAt = table.dueAtOf(slot);
     if (dueAt < dueFrom || dueAt > dueTo || dueAt < afterDueAt!) return;
     const sequence = order.sequenceOf(slot);
     if (dueAt === afterDueAt && sequence <= afterSequence!) return;
     if (topic.isGivenUp(slot)) return;
-    if (topic.isInFlight(slot) === (query.state === 'in-flight')) found.push({ slot, dueAt, sequence });
+    if (topic.isInFlight(slot) !== (query.state === 'in-flight')) return;
+    found.push({ slot, dueAt, sequence });
+    // Sorting all that match for each page of a large window would take longer than reading it.
+    if (found.length > limit + SELECTION) keepFirst(found, limit + 1);
   });
-  found.sort((a, b) => a.dueAt - b.dueAt || a.sequence - b.sequence);
+  keepFirst(found, limit + 1);
 
   const page = found.slice(0, limit);
   const last = page.at(-1);
@@ -45,6 +48,20 @@ export function findJobs(topic: MemoryTopic, query: FindQuery, clock: Clock): Pa
     items: page.map(({ slot }) => describeJob(topic, slot, clock)),
     cursor: last && found.length > limit ? `${last.dueAt}:${last.sequence}` : undefined,
   };
+}
+
+/** How many more than a page holds are gathered before those too late for it are let go. */
+const SELECTION = 10_000;
+
+interface Found {
+  readonly slot: number;
+  readonly dueAt: number;
+  readonly sequence: number;
+}
+
+function keepFirst(found: Found[], count: number): void {
+  found.sort((a, b) => a.dueAt - b.dueAt || a.sequence - b.sequence);
+  found.length = Math.min(found.length, count);
 }
 
 /** Costs a look at each due job, none at the others. */

@@ -56,8 +56,9 @@ export class MemoryTopic {
   /** @param room how many jobs more may be stored */
   add(jobs: readonly NewJob[], room: number): AddResult[] {
     // One reading for the batch, which is one moment: reading both clocks for each job would take longer than the rest.
-    const nowMs = this.clock.now();
+    // The wall clock first: what is told as the due time is then never later than the job really is.
     const wallMs = this.clock.wallNow();
+    const nowMs = this.clock.now();
     const most = this.table.size + room;
     return jobs.map((job) => this.addOne(job, nowMs, wallMs, this.table.size >= most));
   }

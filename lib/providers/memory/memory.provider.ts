@@ -104,17 +104,17 @@ export class MemoryProvider implements DelayQueueProvider {
   }
 
   async get(topic: string, id: string): Promise<StoredJob | undefined> {
-    const stored = this.topic('get', topic);
+    const stored = this.peek('get', topic);
     const slot = stored.slotOf(id);
     return slot === undefined ? undefined : describeJob(stored, slot, this.opened('get').clock);
   }
 
   async find(topic: string, query: FindQuery): Promise<Page<StoredJob>> {
-    return findJobs(this.topic('find', topic), query, this.opened('find').clock);
+    return findJobs(this.peek('find', topic), query, this.opened('find').clock);
   }
 
   async counts(topic: string): Promise<TopicCounts> {
-    return countJobs(this.topic('count', topic), this.opened('count').clock);
+    return countJobs(this.peek('count', topic), this.opened('count').clock);
   }
 
   async topics(): Promise<readonly string[]> {
@@ -130,23 +130,23 @@ export class MemoryProvider implements DelayQueueProvider {
     topic: string,
     { limit, cursor }: { limit: number; cursor?: string },
   ): Promise<Page<DeadLetterRecord>> {
-    return this.topic('list dead letters', topic).dead.list(limit, cursor);
+    return this.peek('list dead letters', topic).dead.list(limit, cursor);
   }
 
   async getDead(topic: string, deadLetterId: string): Promise<DeadLetterRecord | undefined> {
-    return this.topic('get a dead letter', topic).dead.get(deadLetterId);
+    return this.peek('get a dead letter', topic).dead.get(deadLetterId);
   }
 
   async removeDead(topic: string, deadLetterIds: readonly string[]): Promise<number> {
-    return this.topic('remove dead letters', topic).dead.remove(deadLetterIds);
+    return this.peek('remove dead letters', topic).dead.remove(deadLetterIds);
   }
 
   async purgeDead(topic: string, purge: DeadLetterPurge): Promise<number> {
-    return this.topic('purge dead letters', topic).dead.purge(purge);
+    return this.peek('purge dead letters', topic).dead.purge(purge);
   }
 
   async readSettings(topic: string): Promise<Readonly<Record<string, string>>> {
-    return Object.fromEntries(this.topic('read settings', topic).settings);
+    return Object.fromEntries(this.peek('read settings', topic).settings);
   }
 
   async writeSetting(topic: string, name: string, value: string | undefined): Promise<void> {
@@ -170,15 +170,16 @@ export class MemoryProvider implements DelayQueueProvider {
   }
 
   private topic(operation: string, name: string): MemoryTopic {
-    const { clock, deadLetters, report } = this.opened(operation);
-    let stored = this.byName.get(name);
-    if (!stored) {
-      stored = new MemoryTopic(name, clock, deadLetters, (count) =>
-        report({ type: 'dead-letters-dropped', topic: name, count }),
-      );
-      this.byName.set(name, stored);
-    }
+    const stored = this.peek(operation, name);
+    this.byName.set(name, stored);
     return stored;
+  }
+
+  /** Of a topic that nobody has used there is nothing to keep: reading must not make one. */
+  private peek(operation: string, name: string): MemoryTopic {
+    const { clock, deadLetters, report } = this.opened(operation);
+    const tell = (count: number): void => report({ type: 'dead-letters-dropped', topic: name, count });
+    return this.byName.get(name) ?? new MemoryTopic(name, clock, deadLetters, tell);
   }
 
   private opened(operation: string): ProviderContext {
