@@ -81,6 +81,16 @@ export class LeaseKeeper {
       });
     } catch (error) {
       this.link.failed('renew leases', error);
+      this.tellOverdue(due);
+    }
+  }
+
+  /** Nobody can say whether the job was taken over, so the handler is told; its outcome is judged by its token. */
+  private tellOverdue(runs: readonly Run[]): void {
+    const nowMs = this.clock.now();
+    for (const run of runs) {
+      if (!this.runs.has(run.token) || nowMs - run.leasedAtMs < this.leaseMs) continue;
+      run.abort(new LeaseLostError(run.topic, run.id, run.token));
     }
   }
 
