@@ -10,7 +10,7 @@ const RENEWALS_PER_LEASE = 3;
 /** Renews the leases of one topic's running handlers, those that are due for it together. */
 export class LeaseKeeper {
   private cancelAlarm: (() => void) | undefined;
-  private renewing: Promise<void> | undefined;
+  private renewing: Promise<boolean> | undefined;
 
   constructor(
     private readonly topic: string,
@@ -35,7 +35,9 @@ export class LeaseKeeper {
   async catchUp(): Promise<void> {
     const overdueMs = this.clock.now() - 2 * this.intervalMs;
     for (const run of this.runs.values()) {
-      if (run.leasedAtMs <= overdueMs && !run.leaseLost) return this.renew();
+      if (run.leasedAtMs > overdueMs || run.leaseLost) continue;
+      if (await this.renew()) return;
+      throw new Error('The leases of running jobs could not be renewed; nothing is claimed meanwhile.');
     }
   }
 
@@ -56,17 +58,18 @@ export class LeaseKeeper {
     await this.renew();
   }
 
-  private renew(): Promise<void> {
+  private renew(): Promise<boolean> {
     return (this.renewing ??= this.renewDue().finally(() => (this.renewing = undefined)));
   }
 
-  private async renewDue(): Promise<void> {
+  /** @returns whether the store took it */
+  private async renewDue(): Promise<boolean> {
     const nowMs = this.clock.now();
     // Runs younger than half an interval are renewed next time, when they are still younger than two thirds of a lease.
     const due = [...this.runs.values()].filter(
       (run) => !run.leaseLost && nowMs - run.leasedAtMs >= this.intervalMs / 2,
     );
-    if (due.length === 0) return;
+    if (due.length === 0) return true;
     try {
       const statuses = await this.provider.renew(
         this.topic,
@@ -79,9 +82,11 @@ export class LeaseKeeper {
         run.renewed(nowMs);
         if (statuses[index] === 'abort') run.abort(new JobCancelledError(run.topic, run.id));
       });
+      return true;
     } catch (error) {
       this.link.failed('renew leases', error);
       this.tellOverdue(due);
+      return false;
     }
   }
 
