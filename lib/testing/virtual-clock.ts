@@ -1,5 +1,8 @@
 import type { Clock } from '../clock.js';
 
+/** Taken when this file is loaded: a test runner's fake timers would replace the global ones, and nothing would move. */
+const { setImmediate, clearImmediate } = globalThis;
+
 interface Alarm {
   readonly atMs: number;
   readonly sequence: number;

@@ -460,6 +460,18 @@ describe('the virtual clock', () => {
     expect(clock.now()).toBeGreaterThanOrEqual(1_010);
   });
 
+  it('moves under the fake timers of a test runner', async () => {
+    const clock = new VirtualClock();
+    let rang = false;
+    clock.callAt(3, () => (rang = true));
+    jest.useFakeTimers();
+
+    await clock.advance(5);
+
+    jest.useRealTimers();
+    expect(rang).toBe(true);
+  });
+
   it('never goes back when it is moved twice at once', async () => {
     const clock = new VirtualClock(0);
     const times: number[] = [];
