@@ -198,7 +198,8 @@ function isList(options: BackoffOptions): options is readonly (number | string)[
   return Array.isArray(options);
 }
 
-function withoutUndefined<Values extends object>(
+/** @returns a copy that has only what is set */
+export function withoutUndefined<Values extends object>(
   values: Values,
 ): { [Key in keyof Values]?: NonNullable<Values[Key]> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {

@@ -191,13 +191,7 @@ export class TopicDispatcher {
   private begin(claim: Claim, askedAtMs: number): void {
     const run = new Run(this.topic, claim, this.runner.maxAttemptsOf(claim), askedAtMs);
     this.runs.set(claim.token, run);
-    if (this.state === 'stopping') {
-      this.settle(run, {
-        type: 'released',
-        settlement: { id: claim.id, token: claim.token, outcome: 'release' },
-      });
-      return;
-    }
+    if (this.state === 'stopping') return this.settle(run, released(run));
     this.keeper.watch();
     this.reporter.claimed(run);
     this.handlersRunning++;

@@ -10,10 +10,11 @@ import type {
   NewJob,
   Page,
 } from '../providers/delay-queue.provider.js';
+import { withoutUndefined } from '../topic-options.js';
 import { generateJobId } from './job-id.js';
 import { type DeadLetter, mapPage, toDeadLetter } from './job-view.js';
 import type { PayloadCodec } from './payload-codec.js';
-import type { PageOptions } from './windows.js';
+import { BATCH, DEFAULT_PAGE, type PageOptions } from './windows.js';
 
 export interface RequeueOptions {
   /** Until the first one is due. @default 0 */
@@ -34,9 +35,6 @@ export interface PurgeOptions {
   /** All but the newest so many. */
   readonly keepNewest?: number;
 }
-
-const DEFAULT_PAGE = 100;
-const BATCH = 500;
 
 /** The jobs of one queue that were given up. */
 export class DeadLetters {
@@ -177,8 +175,6 @@ function toRevivedJob({ id, payload, extras }: DeadLetterRecord, delayMs: number
 function withoutPast(extras: JobExtras | undefined): JobExtras | undefined {
   if (!extras) return undefined;
   const { headers, maxAttempts, backoff, timeoutMs, expiresAfterMs, onExpiry } = extras;
-  const kept: JobExtras = JSON.parse(
-    JSON.stringify({ headers, maxAttempts, backoff, timeoutMs, expiresAfterMs, onExpiry }),
-  );
+  const kept = withoutUndefined({ headers, maxAttempts, backoff, timeoutMs, expiresAfterMs, onExpiry });
   return Object.keys(kept).length > 0 ? kept : undefined;
 }

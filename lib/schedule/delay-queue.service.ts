@@ -1,11 +1,11 @@
 import type { Observable } from 'rxjs';
 import {
   DelayQueueError,
+  InvalidOptionsError,
   JobExistsError,
   PartialScheduleError,
   QueueFullError,
 } from '../delay-queue.errors.js';
-import { InvalidOptionsError } from '../delay-queue.errors.js';
 import { OptionReader } from '../check-options.js';
 import { describeValue } from '../describe-value.js';
 import { assertId, assertTopic } from '../names.js';

@@ -37,8 +37,9 @@ export type WindowMove =
       readonly shift: Duration;
     };
 
-const DEFAULT_PAGE = 100;
-const BATCH = 500;
+export const DEFAULT_PAGE = 100;
+/** How many are read from the store, and handed back to it, at a time. */
+export const BATCH = 500;
 
 /** Looks for jobs by their due time, and acts on all it finds. */
 export class Windows {

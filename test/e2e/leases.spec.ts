@@ -111,6 +111,25 @@ describe('a lease', () => {
     await one.runtime.close();
   });
 
+  it('that cannot be renewed is not taken over by the instance that holds it (B083)', async () => {
+    const clock = new VirtualClock();
+    const provider = new LastingProvider();
+    provider.renew = () => Promise.reject(new Error('link cut'));
+    const held = new HeldHandler();
+    const one = await startInstance(clock, { work: { handle: held.handle, options } }, { provider });
+    await one.service.schedule('work', null, { delay: 0 });
+
+    await clock.advance(3 * LEASE);
+
+    expect(held.runs).toHaveLength(1);
+    expect(held.runs[0]!.job.signal.reason).toBeInstanceOf(LeaseLostError);
+    held.runs[0]!.end();
+    await clock.advance(1);
+    expect(one.of('completed')).toHaveLength(1);
+    await one.runtime.close();
+    expect(clock.pendingAlarms).toBe(0);
+  });
+
   it('counts crashes as attempts, so that a job which kills its process ends as a dead letter', async () => {
     const clock = new VirtualClock();
     const provider = new LastingProvider();

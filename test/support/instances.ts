@@ -1,7 +1,6 @@
-import type { DelayQueueEvent, DelayQueueOptions, Job, TopicOptions } from '../../lib/index.js';
+import type { Clock, DelayQueueEvent, DelayQueueOptions, Job, TopicOptions } from '../../lib/index.js';
 import { MemoryProvider } from '../../lib/index.js';
 import { DelayQueueRuntime } from '../../lib/delay-queue.runtime.js';
-import type { VirtualClock } from '../../lib/testing/virtual-clock.js';
 
 /** A store that outlives those who use it, as Redis would: several instances, one after the other or side by side. */
 export class LastingProvider extends MemoryProvider {
@@ -33,7 +32,7 @@ export interface Instance {
 }
 
 export async function startInstance(
-  clock: VirtualClock,
+  clock: Clock,
   handlers: Readonly<Record<string, TestHandler | Handle>>,
   options: DelayQueueOptions = {},
 ): Promise<Instance> {

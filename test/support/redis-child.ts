@@ -1,19 +1,6 @@
-import { transform, transformFile, type Options } from '@swc/core';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
-
-const SWC: Options = {
-  swcrc: false,
-  module: { type: 'es6' },
-  jsc: {
-    target: 'es2022',
-    keepClassNames: true,
-    parser: { syntax: 'typescript', decorators: true },
-    transform: { legacyDecorator: true, decoratorMetadata: true },
-  },
-};
+import { rm } from 'node:fs/promises';
+import { createProgramFolder, writeProgram } from './program-folder.js';
 
 /** A program on `lib` in a process of its own, which tests can kill at any moment. */
 export class ChildInstance {
@@ -26,12 +13,8 @@ export class ChildInstance {
 
   /** @param source TypeScript that imports from `./lib/…` and prints a line for what tests wait for */
   static async start(source: string): Promise<ChildInstance> {
-    const directory = await mkdtemp(join(tmpdir(), 'delay-queue-child-'));
-    await writeFile(join(directory, 'package.json'), '{"type":"module"}');
-    await symlink(resolve('node_modules'), join(directory, 'node_modules'));
-    await compile(resolve('lib'), join(directory, 'lib'));
-    await writeFile(join(directory, 'app.js'), (await transform(source, SWC)).code);
-    const child = spawn(process.execPath, [join(directory, 'app.js')], {
+    const directory = await createProgramFolder();
+    const child = spawn(process.execPath, [await writeProgram(directory, source)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const instance = new ChildInstance(directory, child);
@@ -47,20 +30,4 @@ export class ChildInstance {
     }
     await rm(this.directory, { recursive: true, force: true });
   }
-}
-
-async function compile(from: string, to: string): Promise<void> {
-  const entries = await readdir(from, { recursive: true, withFileTypes: true });
-  await Promise.all(
-    entries
-      .filter((entry) => entry.isFile())
-      .map(async (entry) => {
-        const source = join(entry.parentPath, entry.name);
-        const target = join(to, relative(from, source));
-        await mkdir(dirname(target), { recursive: true });
-        if (entry.name.endsWith('.lua')) return cp(source, target);
-        if (!entry.name.endsWith('.ts')) return undefined;
-        return writeFile(target.replace(/\.ts$/, '.js'), (await transformFile(source, SWC)).code);
-      }),
-  );
 }

@@ -1,44 +1,21 @@
-import type { DelayQueueEvent, DelayQueueOptions, Job, TopicOptions } from '../../lib/index.js';
-import { DelayQueueRuntime } from '../../lib/delay-queue.runtime.js';
+import type { DelayQueueOptions, Job, TopicOptions } from '../../lib/index.js';
 import type { ProviderContext, ProviderNotice } from '../../lib/providers/delay-queue.provider.js';
 import type { RedisProviderOptions } from '../../lib/providers/redis/redis.options.js';
 import { RedisProvider } from '../../lib/providers/redis/redis.provider.js';
 import { SystemClock } from '../../lib/clock.js';
+import { type Instance, startInstance, type TestHandler } from './instances.js';
 
 export const TOPIC = 'order.expire';
 
-/** One instance of an application on Redis, in real time, without Nest around it. */
-export interface RedisInstance {
-  readonly runtime: DelayQueueRuntime;
-  readonly service: DelayQueueRuntime['service'];
-  readonly events: DelayQueueEvent[];
-}
-
-export async function startRedisInstance(
+/** One instance of an application on Redis, in real time; without a handler it only schedules. */
+export function startRedisInstance(
   redis: RedisProviderOptions,
   handle?: (job: Job) => unknown,
   topic: TopicOptions = {},
   options: DelayQueueOptions = {},
-): Promise<RedisInstance> {
-  const runtime = await DelayQueueRuntime.open('default', { provider: new RedisProvider(redis), ...options });
-  if (handle) {
-    runtime.register([
-      {
-        topic: TOPIC,
-        queue: 'default',
-        options: topic,
-        recurrence: {},
-        name: 'Handlers.run',
-        module: 'TestModule',
-        key: 'run',
-        instance: { run: (_payload: unknown, job: Job) => handle(job) },
-      },
-    ]);
-  }
-  const events: DelayQueueEvent[] = [];
-  runtime.service.events$.subscribe((event) => events.push(event));
-  await runtime.start();
-  return { runtime, service: runtime.service, events };
+): Promise<Instance> {
+  const handlers: Record<string, TestHandler> = handle ? { [TOPIC]: { handle, options: topic } } : {};
+  return startInstance(new SystemClock(), handlers, { provider: new RedisProvider(redis), ...options });
 }
 
 /** A provider alone, by the server's clock. */
